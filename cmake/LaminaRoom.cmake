@@ -1,0 +1,33 @@
+# lamina_room(<name> SOURCES <files> DEPENDS <targets> [PRIVATE_DEPENDS <targets>])
+# One static library a room, lamina::<name>. Public dependencies are the rooms its headers may include.
+function(lamina_room name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  set(target lamina_${name})
+  add_library(${target} STATIC ${ARG_SOURCES})
+  add_library(lamina::${name} ALIAS ${target})
+  target_include_directories(${target} PUBLIC
+    $<BUILD_INTERFACE:${LAMINA_INCLUDE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_link_libraries(${target} PUBLIC ${ARG_DEPENDS} PRIVATE ${ARG_PRIVATE_DEPENDS})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
+  lamina_compile_options(${target})
+  if(LAMINA_INSTALL)
+    install(TARGETS ${target} EXPORT lamina-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  endif()
+endfunction()
+
+# How everything of ours is compiled; nothing of it reaches consumers but the language level.
+function(lamina_compile_options target)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF CXX_VISIBILITY_PRESET hidden
+    VISIBILITY_INLINES_HIDDEN ON)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Werror
+    -Wno-psabi -ffp-contract=off)
+  if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    target_compile_options(${target} PRIVATE -Wthread-safety)
+  endif()
+  if(LAMINA_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${LAMINA_SANITIZE} -fno-omit-frame-pointer
+      -fno-sanitize-recover=all)
+    target_link_options(${target} PUBLIC -fsanitize=${LAMINA_SANITIZE})
+  endif()
+endfunction()
