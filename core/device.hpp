@@ -41,15 +41,15 @@ struct DeviceCounters {
 /// The part shared by all handles of one device. Thread-safe.
 class DeviceState final : public Counted {
  public:
-  DeviceState(std::unique_ptr<Backend> backend, MemoryPool::Options pool, std::shared_ptr<const KernelTable> kernels,
-              std::string name)
-      : backend(std::move(backend)),
-        pool(*this->backend, pool),
-        queue(this->backend->make_queue()),
+  DeviceState(std::unique_ptr<Backend> owned_backend, MemoryPool::Options pool_options,
+              std::shared_ptr<const KernelTable> kernel_table, std::string device_name)
+      : backend(std::move(owned_backend)),
+        pool(*backend, pool_options),
+        queue(backend->make_queue()),
         synchronous(queue->synchronous()),
-        has_storage(this->backend->has_storage()),
-        kernels(std::move(kernels)),
-        name(std::move(name)) {}
+        has_storage(backend->has_storage()),
+        kernels(std::move(kernel_table)),
+        name(std::move(device_name)) {}
 
   const std::unique_ptr<Backend> backend;
   MemoryPool pool;

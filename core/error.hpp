@@ -45,21 +45,29 @@ LAMINA_DEFINE_ERROR(Mismatch);       ///< ranks disagree on what they are doing
 
 using SourceLocation = std::source_location;
 
-/// Where an error is reported from: the name of an op or part, and the caller's source location if known.
-struct Where {
-  std::string_view name;
-  const SourceLocation* location = nullptr;
-  constexpr Where(const char* text) : name(text) {}
-  constexpr Where(const std::string& text) : name(text) {}
-  constexpr Where(std::string_view text, const SourceLocation* loc = nullptr) : name(text), location(loc) {}
+/// While it lives, errors thrown on this thread carry the source location given: an op sets its caller's.
+/// An outer call site wins, so that an op used inside another op's gradient reports the user's line.
+class CallSite {
+ public:
+  explicit CallSite(const SourceLocation& location) noexcept : outer_(current) {
+    if (outer_ == nullptr && location.line() != 0) current = &location;
+  }
+  ~CallSite() { current = outer_; }
+  CallSite(const CallSite&) = delete;
+  CallSite& operator=(const CallSite&) = delete;
+
+ private:
+  friend std::string error_message(std::string_view, std::string_view);
+  static thread_local constinit const SourceLocation* current;
+  const SourceLocation* outer_;
 };
 
-/// Composes a message in the grammar above.
-std::string error_message(const Where& where, std::string_view detail);
+/// Composes a message in the grammar above, with the current call site's location if there is one.
+std::string error_message(std::string_view where, std::string_view detail);
 
 /// Throws E with a message in the one grammar. `args` are formatted by fmt.
 template <class E, class... Args>
-[[noreturn]] void fail(const Where& where, fmt::format_string<Args...> format, Args&&... args) {
+[[noreturn]] void fail(std::string_view where, fmt::format_string<Args...> format, Args&&... args) {
   throw E(error_message(where, fmt::format(format, std::forward<Args>(args)...)));
 }
 

@@ -59,8 +59,6 @@ class InlineVector {
   const T& front() const noexcept { return data_[0]; }
   T& back() noexcept { return data_[size_ - 1]; }
   const T& back() const noexcept { return data_[size_ - 1]; }
-  operator std::span<const T>() const noexcept { return {data_, size_}; }
-  operator std::span<T>() noexcept { return {data_, size_}; }
 
   void reserve(std::size_t capacity) {
     if (capacity <= capacity_) return;

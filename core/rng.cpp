@@ -17,7 +17,8 @@ double Rng::normal(std::uint64_t example, std::uint64_t element) const noexcept 
 std::uint64_t Rng::below(std::uint64_t n, std::uint64_t example, std::uint64_t element) const noexcept {
   const PhiloxCounter words = quad(example, element);
   const std::uint64_t r = (std::uint64_t{words[1]} << 32) | words[0];
-  return static_cast<std::uint64_t>((static_cast<unsigned __int128>(r) * n) >> 64);
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<std::uint64_t>((static_cast<Wide>(r) * n) >> 64);
 }
 
 }  // namespace lamina

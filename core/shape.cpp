@@ -77,18 +77,24 @@ bool Layout::is_contiguous() const noexcept {
 }
 
 bool Layout::self_overlaps() const noexcept {
-  // Sorted by stride, each dim must step over everything the smaller ones can reach.
-  std::array<std::pair<std::int64_t, std::int64_t>, kMaxRank> dims;
-  std::size_t n = 0;
+  auto stride_of = [&](int dim) { return strides[static_cast<std::size_t>(dim)]; };
+  // Taken by rising stride, each dim must step over everything the smaller ones can reach.
+  std::array<int, kMaxRank> order{};
+  int n = 0;
   for (int i = 0; i < shape.rank(); ++i) {
     if (shape[i] == 0) return false;
-    if (shape[i] > 1) dims[n++] = {strides[static_cast<std::size_t>(i)], shape[i]};
+    if (shape[i] == 1) continue;
+    int at = n++;
+    for (; at > 0 && stride_of(order[static_cast<std::size_t>(at - 1)]) > stride_of(i); --at) {
+      order[static_cast<std::size_t>(at)] = order[static_cast<std::size_t>(at - 1)];
+    }
+    order[static_cast<std::size_t>(at)] = i;
   }
-  std::sort(dims.begin(), dims.begin() + static_cast<std::ptrdiff_t>(n));
   std::int64_t reach = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    if (dims[i].first <= reach) return true;
-    reach += dims[i].first * (dims[i].second - 1);
+  for (int i = 0; i < n; ++i) {
+    const int dim = order[static_cast<std::size_t>(i)];
+    if (stride_of(dim) <= reach) return true;
+    reach += stride_of(dim) * (shape[dim] - 1);
   }
   return false;
 }

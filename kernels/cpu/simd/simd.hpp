@@ -1,0 +1,179 @@
+// Vector types over LAMINA_LANES lanes, included once per instruction set by for_each_isa.hpp (no include guard).
+// Arithmetic, comparisons and selection (mask ? a : b) are the compiler's own on these types; here is what it lacks.
+// A register holds LAMINA_REGISTER_LANES lanes; where that is less than LAMINA_LANES, operations go register by
+// register.
+
+inline constexpr int kLanes = LAMINA_LANES;
+inline constexpr int kRegisters = LAMINA_LANES / LAMINA_REGISTER_LANES;
+
+typedef float vf __attribute__((vector_size(4 * LAMINA_LANES)));
+typedef std::int32_t vi __attribute__((vector_size(4 * LAMINA_LANES)));
+typedef std::uint32_t vu __attribute__((vector_size(4 * LAMINA_LANES)));
+typedef std::uint16_t vh __attribute__((vector_size(2 * LAMINA_LANES)));  // storage of bf16 and f16
+typedef float vf_unaligned __attribute__((vector_size(4 * LAMINA_LANES), aligned(4), may_alias));
+typedef std::int32_t vi_unaligned __attribute__((vector_size(4 * LAMINA_LANES), aligned(4), may_alias));
+typedef std::uint16_t vh_unaligned __attribute__((vector_size(2 * LAMINA_LANES), aligned(2), may_alias));
+
+#if LAMINA_REGISTER_LANES == 16
+typedef __m512 vregister;
+#elif LAMINA_REGISTER_LANES == 8
+typedef __m256 vregister;
+#else
+typedef __m128 vregister;
+#endif
+
+#define LAMINA_INLINE [[gnu::always_inline, maybe_unused]] inline
+
+LAMINA_INLINE vf broadcast(float x) { return x - vf{}; }  // x - 0 keeps the sign of -0
+LAMINA_INLINE vi broadcast(std::int32_t x) { return x - vi{}; }
+
+LAMINA_INLINE vf load(const float* p) { return *reinterpret_cast<const vf_unaligned*>(p); }
+LAMINA_INLINE void store(float* p, vf v) { *reinterpret_cast<vf_unaligned*>(p) = v; }
+
+/// The first n lanes (0 <= n <= kLanes); the others are `rest`. Touches no memory beyond them.
+LAMINA_INLINE vf load_first(const float* p, std::int64_t n, float rest = 0) {
+#if LAMINA_REGISTER_LANES == 16
+  return reinterpret_cast<vf>(_mm512_mask_loadu_ps(_mm512_set1_ps(rest), static_cast<__mmask16>((1u << n) - 1u), p));
+#else
+  vf v = broadcast(rest);
+  for (std::int64_t i = 0; i < n; ++i) v[i] = p[i];
+  return v;
+#endif
+}
+LAMINA_INLINE void store_first(float* p, vf v, std::int64_t n) {
+#if LAMINA_REGISTER_LANES == 16
+  _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << n) - 1u), reinterpret_cast<__m512>(v));
+#else
+  for (std::int64_t i = 0; i < n; ++i) p[i] = v[i];
+#endif
+}
+
+union Registers {
+  vf v;
+  vregister r[kRegisters];
+};
+
+#if LAMINA_REGISTER_LANES == 16
+LAMINA_INLINE vf fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
+LAMINA_INLINE vf sqrt(vf a) { return _mm512_sqrt_ps(a); }
+LAMINA_INLINE vf round(vf a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+#elif LAMINA_REGISTER_LANES == 8
+LAMINA_INLINE vf fma(vf a, vf b, vf c) {
+  Registers x{a}, y{b}, z{c};
+  for (int i = 0; i < kRegisters; ++i) z.r[i] = _mm256_fmadd_ps(x.r[i], y.r[i], z.r[i]);
+  return z.v;
+}
+LAMINA_INLINE vf sqrt(vf a) {
+  Registers x{a};
+  for (int i = 0; i < kRegisters; ++i) x.r[i] = _mm256_sqrt_ps(x.r[i]);
+  return x.v;
+}
+LAMINA_INLINE vf round(vf a) {
+  Registers x{a};
+  for (int i = 0; i < kRegisters; ++i) {
+    x.r[i] = _mm256_round_ps(x.r[i], _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  }
+  return x.v;
+}
+#else
+LAMINA_INLINE vf fma(vf a, vf b, vf c) { return a * b + c; }  // rounds twice: baseline has no fused form
+LAMINA_INLINE vf sqrt(vf a) { return _mm_sqrt_ps(a); }
+LAMINA_INLINE vf round(vf a) {
+  const vf magic = broadcast(12582912.0f);  // 1.5 * 2^23: adding it drops the fraction, for |a| < 2^22
+  const vi big = (a >= 4194304.0f) | (a <= -4194304.0f) | (a != a);
+  return big ? a : (a + magic) - magic;
+}
+#endif
+
+/// Rounds toward zero; undefined outside the range of int32.
+LAMINA_INLINE vi to_int(vf a) { return __builtin_convertvector(a, vi); }
+LAMINA_INLINE vf to_float(vi a) { return __builtin_convertvector(a, vf); }
+LAMINA_INLINE vi bits_of(vf a) { return reinterpret_cast<vi>(a); }
+LAMINA_INLINE vf float_of(vi a) { return reinterpret_cast<vf>(a); }
+LAMINA_INLINE vf abs(vf a) { return float_of(bits_of(a) & 0x7fffffff); }
+LAMINA_INLINE vf min(vf a, vf b) { return a < b ? a : b; }
+LAMINA_INLINE vf max(vf a, vf b) { return a > b ? a : b; }
+
+/// Sums of lanes in a fixed order: halves added pairwise.
+LAMINA_INLINE float sum_lanes(vf v) {
+  for (int half = kLanes / 2; half > 0; half /= 2) {
+    for (int i = 0; i < half; ++i) v[i] += v[i + half];
+  }
+  return v[0];
+}
+LAMINA_INLINE float max_lanes(vf v) {
+  float m = v[0];
+  for (int i = 1; i < kLanes; ++i) m = v[i] > m || v[i] != v[i] ? v[i] : m;
+  return m;
+}
+
+// ---- bf16 and f16 storage, f32 arithmetic ----
+
+LAMINA_INLINE vf from_bf16(vh h) { return float_of(__builtin_convertvector(h, vi) << 16); }
+LAMINA_INLINE vh to_bf16(vf v) {
+  const vu u = reinterpret_cast<vu>(v);
+  const vu rounded = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
+  const vu quiet = (u >> 16) | 0x40u;
+  return __builtin_convertvector(reinterpret_cast<vu>(v != v ? reinterpret_cast<vi>(quiet) : reinterpret_cast<vi>(rounded)), vh);
+}
+LAMINA_INLINE vf from_f16(vh h) {
+#if LAMINA_REGISTER_LANES == 16
+  return _mm512_cvtph_ps(reinterpret_cast<__m256i>(h));
+#elif LAMINA_REGISTER_LANES == 8
+  union {
+    vh v;
+    __m128i r[kRegisters];
+  } x{h};
+  Registers y;
+  for (int i = 0; i < kRegisters; ++i) y.r[i] = _mm256_cvtph_ps(x.r[i]);
+  return y.v;
+#else
+  vf v;
+  for (int i = 0; i < kLanes; ++i) v[i] = static_cast<float>(__builtin_bit_cast(Half, static_cast<std::uint16_t>(h[i])));
+  return v;
+#endif
+}
+LAMINA_INLINE vh to_f16(vf v) {
+#if LAMINA_REGISTER_LANES == 16
+  return reinterpret_cast<vh>(_mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+#elif LAMINA_REGISTER_LANES == 8
+  Registers x{v};
+  union {
+    vh v;
+    __m128i r[kRegisters];
+  } y;
+  for (int i = 0; i < kRegisters; ++i) {
+    y.r[i] = _mm256_cvtps_ph(x.r[i], _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  }
+  return y.v;
+#else
+  vh h;
+  for (int i = 0; i < kLanes; ++i) h[i] = Half(v[i]).bits;
+  return h;
+#endif
+}
+
+/// How elements of a storage type are read and written as float lanes.
+template <class T>
+struct Lanes;
+template <>
+struct Lanes<float> {
+  LAMINA_INLINE static vf load(const float* p) { return *reinterpret_cast<const vf_unaligned*>(p); }
+  LAMINA_INLINE static void store(float* p, vf v) { *reinterpret_cast<vf_unaligned*>(p) = v; }
+  LAMINA_INLINE static float get(const float* p) { return *p; }
+  LAMINA_INLINE static void put(float* p, float v) { *p = v; }
+};
+template <>
+struct Lanes<BFloat16> {
+  LAMINA_INLINE static vf load(const BFloat16* p) { return from_bf16(*reinterpret_cast<const vh_unaligned*>(p)); }
+  LAMINA_INLINE static void store(BFloat16* p, vf v) { *reinterpret_cast<vh_unaligned*>(p) = to_bf16(v); }
+  LAMINA_INLINE static float get(const BFloat16* p) { return static_cast<float>(*p); }
+  LAMINA_INLINE static void put(BFloat16* p, float v) { *p = BFloat16(v); }
+};
+template <>
+struct Lanes<Half> {
+  LAMINA_INLINE static vf load(const Half* p) { return from_f16(*reinterpret_cast<const vh_unaligned*>(p)); }
+  LAMINA_INLINE static void store(Half* p, vf v) { *reinterpret_cast<vh_unaligned*>(p) = to_f16(v); }
+  LAMINA_INLINE static float get(const Half* p) { return static_cast<float>(*p); }
+  LAMINA_INLINE static void put(Half* p, float v) { *p = Half(v); }
+};

@@ -1,0 +1,75 @@
+#include "lamina/kernels/gelu/op.hpp"
+
+#include <cmath>
+#include <numbers>
+
+#include "lamina/kernels/broadcast.hpp"
+#include "lamina/kernels/elementwise.hpp"
+#include "lamina/kernels/reference.hpp"
+
+namespace lamina {
+
+Metas Gelu::infer(const Attrs&, MetasIn in) { return infer_elementwise(name, in); }
+
+// Tanh form: x^3 2, the sum 2, the scale 1, tanh 1, 1 + t, and two products. Erf form: scale, erf, sum, two products.
+Cost Gelu::cost(const Attrs& attrs, MetasIn in) { return elementwise_cost(attrs.tanh_form ? 9 : 5, in, in[0]); }
+
+Tensors Gelu::vjp(const Attrs& attrs, const Saved& saved, TensorsIn cotangents, Needs) {
+  return {apply<GeluGrad>(attrs, {}, cotangents[0], saved.input(0))};
+}
+
+template <class Real>
+void Gelu::reference(const Attrs& attrs, In<Real> in, Out<Real> out) {
+  using std::erf, std::tanh;
+  reference_unary(in, out, [&](Real x) {
+    if (attrs.tanh_form) {
+      const Real cube = x * x * x;
+      const Real u = Real(std::sqrt(2 / std::numbers::pi)) * (x + Real(0.044715) * cube);
+      return Real(0.5) * x * (Real(1) + tanh(u));
+    }
+    return Real(0.5) * x * (Real(1) + erf(Real(std::numbers::sqrt2 / 2) * x));
+  });
+}
+
+std::vector<Sample<Gelu::Attrs>> Gelu::samples() {
+  auto samples = unary_samples(Attrs{}, Fill::normal(3));
+  samples.push_back({"erf", {.tanh_form = false}, {{{3, 41}, Fill::normal(3)}}});
+  return samples;
+}
+
+LAMINA_INSTANTIATE_REFERENCE(Gelu);
+
+Metas GeluGrad::infer(const Attrs&, MetasIn in) { return infer_same(name, in); }
+
+Cost GeluGrad::cost(const Attrs& attrs, MetasIn in) { return elementwise_cost(attrs.tanh_form ? 19 : 11, in, in[0]); }
+
+Tensors GeluGrad::vjp(const Attrs&, const Saved&, TensorsIn, Needs) { no_gradient(name); }
+
+template <class Real>
+void GeluGrad::reference(const Attrs& attrs, In<Real> in, Out<Real> out) {
+  using std::erf, std::exp, std::tanh;
+  for (std::int64_t i = 0; i < out[0].shape.count(); ++i) {
+    const Real dy = in[0].real[i];
+    const Real x = in[1].real[i];
+    if (attrs.tanh_form) {
+      const Real scale(std::sqrt(2 / std::numbers::pi));
+      const Real t = tanh(scale * (x + Real(0.044715) * (x * x * x)));
+      const Real du = scale * (Real(1) + Real(3 * 0.044715) * x * x);
+      out[0].real[i] = dy * (Real(0.5) * (Real(1) + t) + Real(0.5) * x * (Real(1) - t * t) * du);
+    } else {
+      const Real cdf = Real(0.5) * (Real(1) + erf(x * Real(std::numbers::sqrt2 / 2)));
+      const Real pdf = exp(Real(-0.5) * x * x) * Real(std::numbers::inv_sqrtpi / std::numbers::sqrt2);
+      out[0].real[i] = dy * (cdf + x * pdf);
+    }
+  }
+}
+
+std::vector<Sample<GeluGrad::Attrs>> GeluGrad::samples() {
+  auto samples = same_shape_samples(Attrs{}, {Fill::normal(), Fill::normal(3)});
+  samples.push_back({"erf", {.tanh_form = false}, {{{3, 41}}, {{3, 41}, Fill::normal(3)}}});
+  return samples;
+}
+
+LAMINA_INSTANTIATE_REFERENCE(GeluGrad);
+
+}  // namespace lamina

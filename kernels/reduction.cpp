@@ -1,0 +1,69 @@
+#include "lamina/kernels/reduction.hpp"
+
+namespace lamina {
+
+namespace {
+bool reduces(const ReduceAttrs& attrs, int dim) { return (attrs.axes >> dim & 1u) != 0; }
+}  // namespace
+
+ReduceAttrs all_axes(const Shape& shape) { return {(1u << shape.rank()) - 1u, false}; }
+
+ReduceAttrs reduce_axes(std::string_view op, const Shape& shape, std::span<const int> dims, bool keep) {
+  ReduceAttrs attrs{0, keep};
+  for (const int given : dims) {
+    const int dim = normalize_dim(op, given, shape.rank());
+    if (reduces(attrs, dim)) fail<ShapeError>(op, "dim {} is listed twice", dim);
+    attrs.axes |= 1u << dim;
+  }
+  return attrs;
+}
+
+Metas infer_reduction(std::string_view op, const ReduceAttrs& attrs, MetasIn in) {
+  if (!is_floating(in[0].dtype)) fail<DTypeError>(op, "{} is not a floating dtype", name_of(in[0].dtype));
+  Shape shape = in[0].shape;
+  if ((attrs.axes >> shape.rank()) != 0) {
+    fail<ShapeError>(op, "axes mask {:#x} is beyond the rank of {}", attrs.axes, to_string(shape));
+  }
+  for (int i = shape.rank() - 1; i >= 0; --i) {
+    if (!reduces(attrs, i)) continue;
+    shape = attrs.keep ? shape.with(i, 1) : shape.removed(i);
+  }
+  return {{shape, in[0].dtype}};
+}
+
+Shape kept_shape(const ReduceAttrs& attrs, const Shape& in) {
+  Shape shape = in;
+  for (int i = 0; i < in.rank(); ++i) {
+    if (reduces(attrs, i)) shape = shape.with(i, 1);
+  }
+  return shape;
+}
+
+std::int64_t reduced_count(const ReduceAttrs& attrs, const Shape& in) {
+  std::int64_t count = 1;
+  for (int i = 0; i < in.rank(); ++i) {
+    if (reduces(attrs, i)) count *= in[i];
+  }
+  return count;
+}
+
+std::vector<Sample<ReduceAttrs>> reduction_samples(Fill fill, bool empty_allowed) {
+  std::vector<Sample<ReduceAttrs>> samples = {
+      {"scalar", {0, false}, {{Shape{}, fill}}},
+      {"none", {0, false}, {{{3, 5}, fill}}},
+      {"inner", {2, false}, {{{5, 37}, fill}}},
+      {"inner_kept", {2, true}, {{{5, 37}, fill}}},
+      {"outer", {1, false}, {{{41, 9}, fill}}},
+      {"middle", {2, false}, {{{3, 19, 5}, fill}}},
+      {"ends", {5, true}, {{{7, 4, 11}, fill}}},
+      {"channel", {13, false}, {{{3, 4, 5, 6}, fill}}},
+      {"all", {7, false}, {{{3, 4, 5}, fill}}},
+      {"long_inner", {1, false}, {{{40961}, fill}}},
+      {"tall_outer", {1, false}, {{{20011, 3}, fill}}},
+      {"empty_kept", {2, false}, {{{0, 4}, fill}}},
+  };
+  if (empty_allowed) samples.push_back({"empty", {1, false}, {{{0, 4}, fill}}});
+  return samples;
+}
+
+}  // namespace lamina

@@ -1,0 +1,30 @@
+#include "lamina/kernels/sum/op.hpp"
+
+#include "lamina/kernels/copy/op.hpp"
+#include "lamina/kernels/reference.hpp"
+
+namespace lamina {
+
+Metas Sum::infer(const Attrs& attrs, MetasIn in) { return infer_reduction(name, attrs, in); }
+
+Cost Sum::cost(const Attrs& attrs, MetasIn in) {
+  const Metas out = infer(attrs, in);
+  return stream_cost(in[0].shape.count(), in, out);
+}
+
+Tensors Sum::vjp(const Attrs& attrs, const Saved& saved, TensorsIn cotangents, Needs) {
+  const Shape& shape = saved.input_meta(0).shape;
+  return {copy(cotangents[0].view(kept_shape(attrs, shape)).expand(shape))};
+}
+
+template <class Real>
+void Sum::reference(const Attrs& attrs, In<Real> in, Out<Real> out) {
+  for (std::int64_t o = 0; o < out[0].shape.count(); ++o) out[0].real[o] = Real(0);
+  for_each_reduced(attrs, in[0].shape, [&](std::int64_t o, std::int64_t i) { out[0].real[o] += in[0].real[i]; });
+}
+
+std::vector<Sample<Sum::Attrs>> Sum::samples() { return reduction_samples(Fill::normal(), true); }
+
+LAMINA_INSTANTIATE_REFERENCE(Sum);
+
+}  // namespace lamina
