@@ -20,7 +20,7 @@ struct Matmul {
   static void reference(const Attrs&, In<Real> in, Out<Real> out);
   static std::vector<Sample<Attrs>> samples();
   static constexpr Tolerance tolerance{
-      .growth = Tolerance::Growth::sqrt_k, .scale = Tolerance::Scale::tensor, .ulps = 2};
+      .growth = Tolerance::Growth::sqrt_k, .scale = Tolerance::Scale::tensor, .ulps = 4};
 };
 
 /// (..., M, K) x (..., K, N) -> (..., M, N): c[m,n] = sum over k of a[m,k] b[k,n], accumulated in f32 for f32, f16 and
