@@ -92,12 +92,12 @@ void launch(const OpRecord& op, const Variant* forced, const void* attrs, Tensor
   }
   Queue& queue = device.queue();
   if (state.synchronous) {
-    chosen->launch(attrs, ins, outs, state.backend->executor(), queue);
+    chosen->launch(attrs, ins, outs, state.backend->executor(), queue, state.pool);
     return;
   }
   for (const Tensor* t : used) t->storage().begin_use(queue, false);
   for (const Tensor& t : out) t.storage().begin_use(queue, true);
-  chosen->launch(attrs, ins, outs, state.backend->executor(), queue);
+  chosen->launch(attrs, ins, outs, state.backend->executor(), queue, state.pool);
   for (const Tensor* t : used) t->storage().end_use(queue, false);
   for (const Tensor& t : out) t.storage().end_use(queue, true);
 }
