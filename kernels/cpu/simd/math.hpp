@@ -47,7 +47,7 @@ LAMINA_INLINE vf log(vf x) {
   vf y = fma(e, broadcast(0.693359375f), f + tail);
   y = x == 0.0f ? broadcast(-__builtin_inff()) : y;
   y = x < 0.0f ? broadcast(__builtin_nanf("")) : y;
-  return (x == __builtin_inff()) | (x != x) ? x : y;
+  return ((x == __builtin_inff()) | (x != x)) ? x : y;
 }
 
 LAMINA_INLINE vf sigmoid(vf x) {
