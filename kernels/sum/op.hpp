@@ -17,8 +17,7 @@ struct Sum {
   template <class Real>
   static void reference(const Attrs&, In<Real> in, Out<Real> out);
   static std::vector<Sample<Attrs>> samples();
-  static constexpr Tolerance tolerance{
-      .growth = Tolerance::Growth::sqrt_k, .scale = Tolerance::Scale::tensor, .ulps = 4};
+  static constexpr Tolerance tolerance{.scale = Tolerance::Scale::tensor, .ulps = 8};
 };
 
 /// Over all dims, to a scalar. Accumulates in blocks: the relative error does not grow with the count.
