@@ -55,7 +55,8 @@ bool supports(const Variant& variant, const Problem& problem) {
 void launch_at(const Variant& variant, const Problem& problem, std::span<std::byte* const> in,
                std::span<std::byte* const> out, Executor& executor) {
   const Dense ins(problem.in_metas(), in), outs(problem.out, out);
-  variant.launch(problem.attrs, ins.operands, outs.operands, executor, Devices::get().one.queue());
+  const Device& device = Devices::get().one;
+  variant.launch(problem.attrs, ins.operands, outs.operands, executor, device.queue(), device.state()->pool);
 }
 
 std::vector<Array> launch(const Variant& variant, const Problem& problem, Executor& executor, int fill) {
