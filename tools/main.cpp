@@ -17,7 +17,7 @@ void add_run_flags(CLI::App& app, RunOptions& o) {
   app.add_option("--model", o.model, "NAME[:key=value,...]: " + models::known_models())->capture_default_str();
   app.add_option("--data", o.data, "fashion-mnist, cifar10[:DIR], idx:DIR, text:FILE, synthetic[:shape=CxHxW,...]")->capture_default_str();
   app.add_option("--data-dir", o.data_dir, "Folder of the data set; else $LAMINA_DATA, then where Debian puts it");
-  app.add_option("--devices", o.devices, "cpu")->capture_default_str();
+  app.add_option("--devices", o.devices, "cpu, example (the slow reference device)")->capture_default_str();
   app.add_option("--threads", o.threads, "CPU threads; 0: all. Results do not depend on it")->capture_default_str();
   app.add_option("--batch", o.batch, "Examples a step")->capture_default_str();
   app.add_option("--context", o.context, "Tokens of an example, for text")->capture_default_str();

@@ -688,7 +688,8 @@ std::string configuration(Runs runs, const Names& names) {
     }
     out += "<tbody>";
     for (std::size_t r = begin; r < end; ++r) {
-      const auto& [key, values] = rows[r];
+      const std::string& key = rows[r].first;
+      const Names& values = rows[r].second;
       const bool differs = std::ranges::any_of(values, [&](const std::string& v) { return v != values[0]; });
       add(out, "<tr{}><th>{}</th>", differs ? " class=\"differs\"" : "", escape_html(key));
       for (const std::string& v : values) add(out, "<td>{}</td>", v.empty() ? "–" : escape_html(v));

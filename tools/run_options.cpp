@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lamina/kernels/cpu/device.hpp"
+#include "lamina/kernels/example/device.hpp"
 
 namespace lamina::tools {
 
@@ -42,7 +43,8 @@ void check(const RunOptions& o) {
 
 Device open_device(const RunOptions& o) {
   if (o.devices == "cpu") return cpu_device({.threads = static_cast<int>(o.threads)});
-  fail<ValueError>("--devices", "unknown device '{}'; known: cpu", o.devices);
+  if (o.devices == "example") return example_device();
+  fail<ValueError>("--devices", "unknown device '{}'; known: cpu, example", o.devices);
 }
 
 std::shared_ptr<const Dataset> open_split(const RunOptions& o, Split split) {
