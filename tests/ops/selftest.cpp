@@ -2,6 +2,7 @@
 // same check must find nothing in the original. Faults are planted in copies of gelu's and add's entries.
 #include <gtest/gtest.h>
 
+#include "lamina/kernels/permute/op.hpp"
 #include "tests/ops/checks.hpp"
 
 namespace lamina::harness {
@@ -279,6 +280,13 @@ TEST_F(SelfTest, wrong_bytes) {
   const Findings findings = check_cost(with_record(gelu, record), problems());
   expect_found(findings, "bytes read declared");
   expect_found(findings, "bytes written declared");
+}
+
+TEST_F(SelfTest, op_that_cannot_work_in_place) {
+  OpInfo op = find_op("permute");
+  op.in_place = true;
+  op.samples = {{"square", std::make_shared<Permute::Attrs>(Permute::Attrs{{1, 0}}), {{{20, 20}}}}};
+  expect_found(check_alias(op, problems_of(op)), "other bits in place");
 }
 
 TEST_F(SelfTest, wrong_shape) {
