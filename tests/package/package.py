@@ -24,11 +24,12 @@ class Failure(Exception):
 
 
 def run(*command, **options):
-    """Runs a command and returns what it printed; a failure shows everything."""
-    done = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    """Runs a command and returns what it wrote to its output; a failure shows the end of all that it wrote."""
+    done = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           errors="replace", **options)
     if done.returncode != 0:
-        raise Failure(f"{' '.join(map(str, command))}\n{done.stdout}\nended with {done.returncode}")
+        told = "\n".join(done.stdout.splitlines()[-40:] + done.stderr.splitlines()[-40:])
+        raise Failure(f"{' '.join(map(str, command))}\n{told}\nended with {done.returncode}")
     return done.stdout
 
 
