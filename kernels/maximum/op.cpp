@@ -1,4 +1,4 @@
-#include "lamina/kernels/extremum/op.hpp"
+#include "lamina/kernels/maximum/op.hpp"
 
 #include <cmath>
 
@@ -14,7 +14,7 @@ Tensors gradients_of(bool minimum, const Saved& saved, const Tensor& dy, Needs n
   Tensors gradients(2);
   for (std::size_t i = 0; i < 2; ++i) {
     if (!needs[i]) continue;
-    const Tensor taken = apply<ExtremumGrad>({minimum, i == 1}, {}, dy, saved.input(0), saved.input(1));
+    const Tensor taken = apply<MaximumGrad>({minimum, i == 1}, {}, dy, saved.input(0), saved.input(1));
     gradients[i] = sum_to(taken, saved.input_meta(i).shape);
   }
   return gradients;
@@ -78,7 +78,7 @@ std::vector<Sample<Minimum::Attrs>> Minimum::samples() { return samples_apart<At
 
 LAMINA_INSTANTIATE_REFERENCE(Minimum);
 
-Metas ExtremumGrad::infer(const Attrs&, MetasIn in) {
+Metas MaximumGrad::infer(const Attrs&, MetasIn in) {
   const Metas out = infer_elementwise(name, in);
   if (!(out[0].shape == in[0].shape)) {
     fail<ShapeError>(name, "operand 0: {} is not the shape {} of the result", to_string(in[0].shape),
@@ -87,12 +87,12 @@ Metas ExtremumGrad::infer(const Attrs&, MetasIn in) {
   return out;
 }
 
-Cost ExtremumGrad::cost(const Attrs&, MetasIn in) { return elementwise_cost(1, in, in[0]); }
+Cost MaximumGrad::cost(const Attrs&, MetasIn in) { return elementwise_cost(1, in, in[0]); }
 
-Tensors ExtremumGrad::vjp(const Attrs&, const Saved&, TensorsIn, Needs) { no_gradient(name); }
+Tensors MaximumGrad::vjp(const Attrs&, const Saved&, TensorsIn, Needs) { no_gradient(name); }
 
 template <class Real>
-void ExtremumGrad::reference(const Attrs& attrs, In<Real> in, Out<Real> out) {
+void MaximumGrad::reference(const Attrs& attrs, In<Real> in, Out<Real> out) {
   const Shape& shape = out[0].shape;
   for (std::int64_t n = 0; n < shape.count(); ++n) {
     const Real a = in[1].real[broadcast_index(n, shape, in[1].shape)];
@@ -101,7 +101,7 @@ void ExtremumGrad::reference(const Attrs& attrs, In<Real> in, Out<Real> out) {
   }
 }
 
-std::vector<Sample<ExtremumGrad::Attrs>> ExtremumGrad::samples() {
+std::vector<Sample<MaximumGrad::Attrs>> MaximumGrad::samples() {
   std::vector<Sample<Attrs>> samples;
   for (const bool minimum : {false, true}) {
     for (const bool second : {false, true}) {
@@ -121,6 +121,6 @@ std::vector<Sample<ExtremumGrad::Attrs>> ExtremumGrad::samples() {
   return samples;
 }
 
-LAMINA_INSTANTIATE_REFERENCE(ExtremumGrad);
+LAMINA_INSTANTIATE_REFERENCE(MaximumGrad);
 
 }  // namespace lamina

@@ -1,6 +1,6 @@
 #include "lamina/kernels/cpu/simd/elementwise.hpp"
 #include "lamina/kernels/formula.hpp"
-#include "lamina/kernels/extremum/formula.h"
+#include "lamina/kernels/maximum/formula.h"
 
 template <class T>
 void maximum(const Launch<Maximum::Attrs>& launch) {
@@ -13,7 +13,7 @@ void minimum(const Launch<Minimum::Attrs>& launch) {
 }
 
 template <class T>
-void extremum_grad(const Launch<ExtremumGrad::Attrs>& launch) {
+void maximum_grad(const Launch<MaximumGrad::Attrs>& launch) {
   auto run = [&](auto f) { elementwise<T, 3>(launch.in, launch.out[0], launch.executor, f); };
   if (launch.attrs.minimum) {
     if (launch.attrs.second) {

@@ -35,12 +35,12 @@ struct Minimum {
 
 /// One operand's gradient of either, before it is summed to the operand's shape: (dy, a, b) -> dy where the forward op
 /// took the operand, else 0. a and b broadcast to the shape of dy.
-struct ExtremumGrad {
+struct MaximumGrad {
   struct Attrs {
     bool minimum = false;
     bool second = false;  ///< the gradient of b
   };
-  static constexpr std::string_view name = "extremum_grad";
+  static constexpr std::string_view name = "maximum_grad";
   static constexpr int outputs = 1;
   static Metas infer(const Attrs&, MetasIn in);
   static Cost cost(const Attrs&, MetasIn in);

@@ -1,7 +1,7 @@
 #include "lamina/kernels/cpu/elementwise.hpp"
-#include "lamina/kernels/extremum/op.hpp"
+#include "lamina/kernels/maximum/op.hpp"
 
-#define LAMINA_VECTOR_CODE "lamina/kernels/extremum/vector.hpp"
+#define LAMINA_VECTOR_CODE "lamina/kernels/maximum/vector.hpp"
 #include "lamina/kernels/cpu/simd/for_each_isa.hpp"
 
 namespace lamina {
@@ -19,8 +19,8 @@ std::span<const Variant> cpu_variants<Minimum>() {
 }
 
 template <>
-std::span<const Variant> cpu_variants<ExtremumGrad>() {
-  static constexpr Variant table[] = {LAMINA_ELEMENTWISE_VARIANTS(ExtremumGrad, "extremum_grad", extremum_grad)};
+std::span<const Variant> cpu_variants<MaximumGrad>() {
+  static constexpr Variant table[] = {LAMINA_ELEMENTWISE_VARIANTS(MaximumGrad, "maximum_grad", maximum_grad)};
   return table;
 }
 
