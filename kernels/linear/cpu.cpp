@@ -1,7 +1,7 @@
-#include "lamina/kernels/cpu/elementwise.hpp"
 #include "lamina/kernels/cpu/gemm.hpp"
 #include "lamina/kernels/cpu/products.hpp"
 #include "lamina/kernels/cpu/scratch.hpp"
+#include "lamina/kernels/cpu/table.hpp"
 #include "lamina/kernels/linear/op.hpp"
 
 namespace lamina {
@@ -49,12 +49,6 @@ std::span<const Variant> cpu_variants<LinearActivated>() {
   static constexpr Variant table[] = {LAMINA_LINEAR_VARIANTS(LinearActivated, linear_activated, f32, float),
                                       LAMINA_LINEAR_VARIANTS(LinearActivated, linear_activated, bf16, BFloat16),
                                       LAMINA_LINEAR_VARIANTS(LinearActivated, linear_activated, f16, Half)};
-  return table;
-}
-
-template <>
-std::span<const Variant> cpu_variants<ActivationGrad>() {
-  static constexpr Variant table[] = {LAMINA_ELEMENTWISE_VARIANTS(ActivationGrad, "activation_grad", activation_grad)};
   return table;
 }
 

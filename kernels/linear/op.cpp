@@ -3,10 +3,12 @@
 #include <cmath>
 
 #include "lamina/kernels/copy/op.hpp"
-#include "lamina/kernels/elementwise.hpp"
 #include "lamina/kernels/matmul/op.hpp"
 #include "lamina/kernels/reference.hpp"
+#include "lamina/kernels/relu/op.hpp"
+#include "lamina/kernels/sigmoid/op.hpp"
 #include "lamina/kernels/sum/op.hpp"
+#include "lamina/kernels/tanh/op.hpp"
 
 namespace lamina {
 
@@ -144,7 +146,11 @@ Cost LinearActivated::cost(const Attrs& attrs, MetasIn in) {
 }
 
 Tensors LinearActivated::vjp(const Attrs& attrs, const Saved& saved, TensorsIn cotangents, Needs needs) {
-  return linear_vjp(saved, apply<ActivationGrad>(attrs, {}, cotangents[0], saved.output(0)), needs);
+  const Tensor &dy = cotangents[0], &y = saved.output(0);
+  const Tensor g = attrs.activation == Activation::relu   ? apply<ReluGrad>({}, {}, dy, y)
+                   : attrs.activation == Activation::tanh ? apply<TanhGrad>({}, {}, dy, y)
+                                                          : apply<SigmoidGrad>({}, {}, dy, y);
+  return linear_vjp(saved, g, needs);
 }
 
 template <class Real>
@@ -165,41 +171,5 @@ std::vector<Sample<LinearActivated::Attrs>> LinearActivated::samples() {
 }
 
 LAMINA_INSTANTIATE_REFERENCE(LinearActivated);
-
-Metas ActivationGrad::infer(const Attrs& attrs, MetasIn in) {
-  if (attrs.activation == Activation::none || attrs.activation > Activation::sigmoid) {
-    fail<ValueError>(name, "activation {} has no gradient from its result", static_cast<int>(attrs.activation));
-  }
-  return infer_same(name, in);
-}
-
-Cost ActivationGrad::cost(const Attrs& attrs, MetasIn in) {
-  return elementwise_cost(attrs.activation == Activation::relu ? 1 : 3, in, in[0]);
-}
-
-Tensors ActivationGrad::vjp(const Attrs&, const Saved&, TensorsIn, Needs) { no_gradient(name); }
-
-template <class Real>
-void ActivationGrad::reference(const Attrs& attrs, In<Real> in, Out<Real> out) {
-  for (std::int64_t i = 0; i < out[0].shape.count(); ++i) {
-    const Real dy = in[0].real[i], y = in[1].real[i];
-    if (attrs.activation == Activation::relu) {
-      out[0].real[i] = y > Real(0) ? dy : Real(0);
-    } else if (attrs.activation == Activation::tanh) {
-      out[0].real[i] = dy * (Real(1) - y * y);
-    } else {
-      out[0].real[i] = dy * y * (Real(1) - y);
-    }
-  }
-}
-
-std::vector<Sample<ActivationGrad::Attrs>> ActivationGrad::samples() {
-  std::vector<Sample<Attrs>> samples = same_shape_samples(Attrs{Activation::relu}, {Fill::normal(), Fill::normal()});
-  samples.push_back({"tanh", {Activation::tanh}, {{{3, 41}}, {{3, 41}, Fill::uniform(-1, 1)}}});
-  samples.push_back({"sigmoid", {Activation::sigmoid}, {{{3, 41}}, {{3, 41}, Fill::uniform(0, 1)}}});
-  return samples;
-}
-
-LAMINA_INSTANTIATE_REFERENCE(ActivationGrad);
 
 }  // namespace lamina

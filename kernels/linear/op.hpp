@@ -44,22 +44,6 @@ struct LinearActivated {
       .growth = Tolerance::Growth::sqrt_k, .scale = Tolerance::Scale::tensor, .ulps = 4};
 };
 
-/// The gradient of an activation from its result y: (cotangent, y) -> relu: dy where y > 0 (at the kink 0);
-/// tanh: dy (1 - y^2); sigmoid: dy y (1 - y).
-struct ActivationGrad {
-  using Attrs = LinearActivated::Attrs;
-  static constexpr std::string_view name = "activation_grad";
-  static constexpr int outputs = 1;
-  static Metas infer(const Attrs&, MetasIn in);
-  static Cost cost(const Attrs&, MetasIn in);
-  static constexpr Saves saves{};
-  static Tensors vjp(const Attrs&, const Saved&, TensorsIn cotangents, Needs);
-  template <class Real>
-  static void reference(const Attrs&, In<Real> in, Out<Real> out);
-  static std::vector<Sample<Attrs>> samples();
-  static constexpr Tolerance tolerance{.scale = Tolerance::Scale::tensor, .ulps = 4};
-};
-
 /// y = activation(x W^T + b): x (..., in), weight (out, in), bias (out) -> (..., out). Accumulated in f32 for f32, f16
 /// and bf16. Operands may be views. Gradients: g = dy activation'; dx = g W, dW = g^T x and db = g summed over all
 /// leading dims (zero when there are no rows). gelu is the tanh form and a second op. Throws ShapeError, DTypeError

@@ -1,11 +1,10 @@
-#include "lamina/kernels/cpu/simd/elementwise.hpp"
 #include "lamina/kernels/cpu/simd/math.hpp"
 #include "lamina/kernels/cpu/simd/products.hpp"
-#include "lamina/kernels/linear/formula.h"
+#include "lamina/kernels/relu/formula.h"
 
 LAMINA_INLINE vf activate(Activation activation, vf x) {
   switch (activation) {
-    case Activation::relu: return x < 0.0f ? vf{} : x;
+    case Activation::relu: return relu(x);
     case Activation::tanh: return tanh(x);
     case Activation::sigmoid: return sigmoid(x);
     default: return x;
@@ -62,16 +61,4 @@ void linear_activated_packed(const Launch<LinearActivated::Attrs>& l) {
 template <class T>
 void linear_activated_rows(const Launch<LinearActivated::Attrs>& l) {
   run_linear<T, true>(l.in, l.out, l.attrs.activation, l.executor, l.pool);
-}
-
-template <class T>
-void activation_grad(const Launch<ActivationGrad::Attrs>& l) {
-  switch (l.attrs.activation) {
-    case Activation::relu:
-      return elementwise<T, 2>(l.in, l.out[0], l.executor, [](vf dy, vf y) { return relu_grad_from_result(dy, y); });
-    case Activation::tanh:
-      return elementwise<T, 2>(l.in, l.out[0], l.executor, [](vf dy, vf y) { return tanh_grad_from_result(dy, y); });
-    default:
-      return elementwise<T, 2>(l.in, l.out[0], l.executor, [](vf dy, vf y) { return sigmoid_grad_from_result(dy, y); });
-  }
 }

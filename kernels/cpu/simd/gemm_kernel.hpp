@@ -3,8 +3,8 @@
 
 template <int kRows>
 [[gnu::noinline]] void micro_rows(std::int64_t steps, const float* a, const float* b, std::int64_t b_stride,
-                                  float* tile, bool add) {
-  gemm_micro_packed<kRows>(steps, a, b, b_stride, tile, add);
+                                  float* tile, bool add, const float* ahead, std::int64_t ahead_step) {
+  gemm_micro_packed<kRows>(steps, a, b, b_stride, tile, add, ahead, ahead_step);
 }
 template <int kRows>
 [[gnu::noinline]] void micro_rows_direct(std::int64_t steps, const float* a, std::int64_t line_stride,
@@ -15,9 +15,9 @@ template <int kRows>
 
 template <int kRows = kGemmMr>
 void micro_packed(int rows, std::int64_t steps, const float* a, const float* b, std::int64_t b_stride, float* tile,
-                  bool add) {
-  if (rows == kRows) return micro_rows<kRows>(steps, a, b, b_stride, tile, add);
-  if constexpr (kRows > 1) micro_packed<kRows - 1>(rows, steps, a, b, b_stride, tile, add);
+                  bool add, const float* ahead, std::int64_t ahead_step) {
+  if (rows == kRows) return micro_rows<kRows>(steps, a, b, b_stride, tile, add, ahead, ahead_step);
+  if constexpr (kRows > 1) micro_packed<kRows - 1>(rows, steps, a, b, b_stride, tile, add, ahead, ahead_step);
 }
 template <int kRows = kGemmMr>
 void micro_direct(int rows, std::int64_t steps, const float* a, std::int64_t line_stride, std::int64_t k_stride,
@@ -27,4 +27,4 @@ void micro_direct(int rows, std::int64_t steps, const float* a, std::int64_t lin
 }
 
 inline constexpr GemmKernel kGemmKernel = {kGemmMr,      kGemmNr,        kGemmStrideA,  kGemmKc,
-                                           12 * kGemmMr, micro_packed<>, micro_direct<>};
+                                           20 * kGemmMr, micro_packed<>, micro_direct<>};

@@ -46,14 +46,19 @@ LAMINA_INLINE void gemm_micro(std::int64_t steps, const float* a, std::int64_t l
   }
 }
 
-/// The same with a packed panel of A.
+/// The same with a packed panel of A; meanwhile fetches memory that is needed next: the tile, and `ahead` by
+/// `ahead_step` floats a step (any address will do).
 template <int kRows>
 LAMINA_INLINE void gemm_micro_packed(std::int64_t steps, const float* a, const float* b, std::int64_t b_stride,
-                                     float* tile, bool add) {
+                                     float* tile, bool add, const float* ahead, std::int64_t ahead_step) {
   vf sum[kRows][2] = {};
+  if (add) {
+    for (int i = 0; i < kRows * kGemmNr; i += 16) __builtin_prefetch(tile + i);
+  }
   for (std::int64_t k = 0; k < steps; ++k) {
     const vf b0 = load(b);
     const vf b1 = load(b + kLanes);
+    __builtin_prefetch(ahead);
     LAMINA_UNROLL
     for (int r = 0; r < kRows; ++r) {
       const vf x = broadcast(a[r]);
@@ -62,6 +67,7 @@ LAMINA_INLINE void gemm_micro_packed(std::int64_t steps, const float* a, const f
     }
     a += kGemmStrideA;
     b += b_stride;
+    ahead += ahead_step;
   }
   LAMINA_UNROLL
   for (int r = 0; r < kRows; ++r) {
