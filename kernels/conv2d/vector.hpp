@@ -14,6 +14,17 @@ inline constexpr Size kCopyFloats = 98304;  // of a unit's copy of the source, w
 inline constexpr Size kSlack = 8 * kLanes;  // readable after a copy: lanes beyond a row's end are computed, not stored
 inline constexpr Size kJobs = 16;           // independent parts to split work into, where it can be
 
+// Keeps the compiler from making library calls of short loops and from carrying loads from one iteration to the next in
+// registers that the sums need.
+#define LAMINA_BARRIER() __asm__ volatile("" : : : "memory")
+
+LAMINA_INLINE void store_zeros(float* to, Size count) {
+  for (Size q = 0; q < count; q += kLanes) {
+    store(to + q, vf{});
+    LAMINA_BARRIER();
+  }
+}
+
 // Whole lanes at a + even(i), from 2 * kLanes elements.
 LAMINA_INLINE vf even_elements(const float* p) {
   const vf a = load(p), b = load(p + kLanes);
@@ -49,10 +60,13 @@ struct CopyLayout {
 /// `count` elements at `from`, `step` apart, as positions [lo, hi) of a row of `count` floats; zeros elsewhere. Writes
 /// up to kLanes - 1 floats more. `end` bounds what may be read.
 LAMINA_INLINE void fill_row(float* to, Size count, const float* from, const float* end, Size lo, Size hi, Size step) {
-  for (Size q = 0; q < lo; q += kLanes) store(to + q, vf{});
+  store_zeros(to, lo);
   Size q = lo;
   if (step == 1) {
-    for (; q + kLanes <= hi; q += kLanes, from += kLanes) store(to + q, load(from));
+    for (; q + kLanes <= hi; q += kLanes, from += kLanes) {
+      store(to + q, load(from));
+      LAMINA_BARRIER();
+    }
     if (q < hi) {
       store(to + q, load_first(from, hi - q));
       q += kLanes;
@@ -65,7 +79,7 @@ LAMINA_INLINE void fill_row(float* to, Size count, const float* from, const floa
     }
     for (; q < hi; ++q, from += step) to[q] = *from;
   }
-  for (; q < count; q += kLanes) store(to + q, vf{});
+  store_zeros(to + q, count - q);
 }
 
 /// Copies `channels` of `images` images for the outputs from (i0, j0) on: `band` rows.
@@ -87,7 +101,7 @@ void fill_copy(const TapAxis& rows, const TapAxis& columns, const CopyLayout& la
           Size y = rows.start[rc] + i0 * rows.step;
           for (Size r = 0; r < band + rows.extra; ++r, y += rows.step, row += layout.pitch) {
             if (y < 0 || y >= rows.extent) {
-              for (Size q = 0; q < layout.pitch; q += kLanes) store(row + q, vf{});
+              store_zeros(row, layout.pitch);
             } else {
               const float* line = source + y * columns.extent;
               fill_row(row, layout.pitch, line + first + lo * columns.step, line + columns.extent, lo, hi,
@@ -98,7 +112,7 @@ void fill_copy(const TapAxis& rows, const TapAxis& columns, const CopyLayout& la
       }
     }
   }
-  for (Size q = 0; q < kSlack; q += kLanes) store(copy + layout.floats + q, vf{});
+  store_zeros(copy + layout.floats, kSlack);
 }
 
 LAMINA_INLINE Size tap_offset(const TapAxis& rows, const TapAxis& columns, const CopyLayout& layout, int p, int q) {
@@ -318,7 +332,7 @@ struct TapConvPlan {
     Size best = 1, cost = 1000 * length;
     for (const Size choice : kPixelChoices) {
       // A tile of few pixels costs more a pixel.
-      const Size price = div_up(length, choice) * choice * (choice == 1 ? 300 : 100) + choice;
+      const Size price = div_up(length, choice) * choice * (choice == 1 ? 300 : choice == 4 ? 105 : 100);
       if (price < cost) {
         cost = price;
         best = choice;
@@ -579,6 +593,7 @@ void weight_tile(const float* x, const Size* runs, Size images, Size image, Size
           }
         }
         dy += kVectors * kLanes;
+        LAMINA_BARRIER();
       }
     }
   }
