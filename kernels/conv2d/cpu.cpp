@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 
 #include "lamina/kernels/conv2d/op.hpp"
 #include "lamina/kernels/conv2d/plan.hpp"
@@ -62,6 +63,44 @@ Taps backward_taps(const Conv2dAttrs& a, std::size_t d, std::int64_t extent, std
   return taps;
 }
 
+// The phases of the outputs along one dim. All read one class of the source, which begins where the first tap does.
+struct PhaseAxis {
+  std::int64_t first = 0;
+  std::vector<std::int64_t> start, offset, index;
+  std::vector<int> tap_class;
+  TapAxis axis;
+};
+std::vector<PhaseAxis> phases_of(const Conv2dAttrs& a, std::size_t d, std::int64_t kernel, std::int64_t source,
+                                 std::int64_t outputs) {
+  std::vector<PhaseAxis> phases(static_cast<std::size_t>(std::min(a.stride[d], outputs)));
+  std::int64_t low = std::numeric_limits<std::int64_t>::max(), high = std::numeric_limits<std::int64_t>::min();
+  for (std::size_t i = 0; i < phases.size(); ++i) {
+    phases[i].first = static_cast<std::int64_t>(i);
+    for (const TapAxisOwner::Tap& tap : backward_taps(a, d, kernel, phases[i].first)) {
+      phases[i].index.push_back(tap.index);
+      phases[i].offset.push_back(tap.shift);
+      low = std::min(low, tap.shift);
+      high = std::max(high, tap.shift);
+    }
+  }
+  if (low > high) low = high = 0;  // no tap at all
+  for (PhaseAxis& p : phases) {
+    for (std::int64_t& offset : p.offset) offset -= low;
+    p.start = {low};
+    p.tap_class.assign(p.index.size(), 0);
+    p.axis.extent = source;
+    p.axis.size = (outputs - p.first + a.stride[d] - 1) / a.stride[d];
+    p.axis.extra = high - low;
+    p.axis.taps = static_cast<int>(p.index.size());
+    p.axis.classes = 1;
+    p.axis.start = p.start.data();
+    p.axis.offset = p.offset.data();
+    p.axis.index = p.index.data();
+    p.axis.tap_class = p.tap_class.data();
+  }
+  return phases;
+}
+
 Support supports(const Conv2d::Attrs&, Operands in, Operands out) {
   return all_floating<DType::f32>(in, out) ? Support::yes() : Support::no("other dtype");
 }
@@ -91,9 +130,8 @@ void plan_conv2d(const Launch<Conv2d::Attrs>& launch, RunTapConv run) {
   c.weight = launch.in[1].as<const float>();
   c.bias = launch.in.size() > 2 ? launch.in[2].as<const float>() : nullptr;
   c.out = launch.out[0].as<float>();
-  c.out_plane = y[2] * y[3];
-  c.out_row = y[3];
-  c.out_column = 1;
+  c.height = y[2];
+  c.width = y[3];
   c.weight_channel = w[2] * w[3];
   c.weight_output = w[1] * c.weight_channel;
   c.weight_group = c.outputs * c.weight_output;
@@ -116,29 +154,29 @@ void plan_conv2d_input_grad(const Launch<Conv2dInputGrad::Attrs>& launch, RunTap
   c.outputs = w[1];
   c.in = launch.in[0].as<const float>();
   c.weight = launch.in[1].as<const float>();
-  c.out_plane = dx[2] * dx[3];
-  c.out_row = a.stride[0] * dx[3];
-  c.out_column = a.stride[1];
+  c.out = launch.out[0].as<float>();
+  c.height = dx[2];
+  c.width = dx[3];
   c.weight_output = w[2] * w[3];
   c.weight_channel = w[1] * c.weight_output;
   c.weight_group = c.channels * c.weight_channel;
   c.weight_row = w[3];
-  for (std::int64_t i = 0; i < std::min(a.stride[0], dx[2]); ++i) {
-    const Taps rows = backward_taps(a, 0, w[2], i);
-    const std::int64_t height = (dx[2] - i + a.stride[0] - 1) / a.stride[0];
-    const TapAxisOwner row_phases(rows, 1, dy[2], height, false), row_copies(rows, 1, dy[2], height, true);
-    for (std::int64_t j = 0; j < std::min(a.stride[1], dx[3]); ++j) {
-      const Taps columns = backward_taps(a, 1, w[3], j);
-      const std::int64_t width = (dx[3] - j + a.stride[1] - 1) / a.stride[1];
-      const TapAxisOwner column_phases(columns, 1, dy[3], width, false), column_copies(columns, 1, dy[3], width, true);
-      c.out = launch.out[0].as<float>() + i * dx[3] + j;
-      c.rows = row_phases.axis();
-      c.columns = column_phases.axis();
-      c.row_copies = row_copies.axis();
-      c.column_copies = column_copies.axis();
-      run(c, launch.executor, launch.pool);
-    }
+  std::vector<PhaseAxis> rows = phases_of(a, 0, w[2], dy[2], dx[2]), columns = phases_of(a, 1, w[3], dy[3], dx[3]);
+  std::vector<TapPhase> phases;
+  for (const PhaseAxis& row : rows) {
+    for (const PhaseAxis& column : columns) phases.push_back({row.axis, column.axis, row.first, column.first});
   }
+  c.step[0] = a.stride[0];
+  c.step[1] = a.stride[1];
+  c.phases = phases.data();
+  c.phase_count = static_cast<std::int64_t>(phases.size());
+  c.rows = rows[0].axis;
+  c.columns = columns[0].axis;
+  const TapAxisOwner row_copies(backward_taps(a, 0, w[2], 0), 1, dy[2], c.rows.size, true),
+      column_copies(backward_taps(a, 1, w[3], 0), 1, dy[3], c.columns.size, true);
+  c.row_copies = row_copies.axis();
+  c.column_copies = column_copies.axis();
+  run(c, launch.executor, launch.pool);
 }
 
 void plan_conv2d_weight_grad(const Launch<Conv2dWeightGrad::Attrs>& launch, RunTapWeightGrad run) {

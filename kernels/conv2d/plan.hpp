@@ -3,8 +3,8 @@
 //
 //   out[n, o, i, j] = sum over c and taps (p, q) of weight[o, c, p, q] * in[n, c, i step + shift_p, j step + shift_q]
 //
-// The input gradient of a convolution with stride s is s x s such sums, one a phase of the rows and columns of x, each
-// with the taps that reach it and step 1.
+// The input gradient of a convolution with stride s is s x s such sums with step 1, one a phase of the rows and columns
+// of x, each with the taps that reach it; they read one source, and their outputs interleave.
 #pragma once
 
 #include <vector>
@@ -48,18 +48,27 @@ class TapAxisOwner {
   std::vector<int> class_;
 };
 
+/// One of the sums: its taps, at offsets from the classes that all sums share, and where its outputs begin.
+struct TapPhase {
+  TapAxis rows, columns;  ///< `size` is this sum's own
+  std::int64_t row = 0, column = 0;
+};
+
 struct TapConv {
   std::int64_t images = 0, groups = 1;
   std::int64_t channels = 0, outputs = 0;  ///< a group
   const float* in = nullptr;               ///< dense
   const float* weight = nullptr;
-  const float* bias = nullptr;                                           ///< null: none
-  float* out = nullptr;                                                  ///< at output (0, 0, 0, 0) of this sum
-  std::int64_t out_plane = 0, out_row = 0, out_column = 0;               ///< elements apart
+  const float* bias = nullptr;  ///< null: none
+  float* out = nullptr;         ///< dense, height x width
+  std::int64_t height = 0, width = 0;
+  std::int64_t step[2] = {1, 1};                                         ///< of a phase's outputs
   std::int64_t weight_group = 0, weight_output = 0, weight_channel = 0;  ///< elements apart
   std::int64_t weight_row = 0;
-  TapAxis rows, columns;              ///< one class a phase
-  TapAxis row_copies, column_copies;  ///< one class a tap
+  const TapPhase* phases = nullptr;
+  std::int64_t phase_count = 1;
+  TapAxis rows, columns;              ///< of the first phase, one class a phase of the source; `size` is the largest
+  TapAxis row_copies, column_copies;  ///< the same, one class a tap; for a single phase
 };
 
 /// dw[o, c, p, q] = sum over n, i, j of dy[n, o, i, j] * x[n, c, i step + shift_p, j step + shift_q].

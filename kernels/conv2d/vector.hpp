@@ -25,9 +25,7 @@ LAMINA_INLINE void store_zeros(float* to, Size count) {
   }
 }
 
-// Whole lanes at a + even(i), from 2 * kLanes elements.
-LAMINA_INLINE vf even_elements(const float* p) {
-  const vf a = load(p), b = load(p + kLanes);
+LAMINA_INLINE vf even_elements(vf a, vf b) {
 #if LAMINA_LANES == 16
   return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
 #elif LAMINA_LANES == 8
@@ -59,7 +57,7 @@ struct CopyLayout {
 
 /// `count` elements at `from`, `step` apart, as positions [lo, hi) of a row of `count` floats; zeros elsewhere. Writes
 /// up to kLanes - 1 floats more. `end` bounds what may be read.
-LAMINA_INLINE void fill_row(float* to, Size count, const float* from, const float* end, Size lo, Size hi, Size step) {
+LAMINA_INLINE void fill_row(float* to, Size count, const float* from, Size lo, Size hi, Size step) {
   store_zeros(to, lo);
   Size q = lo;
   if (step == 1) {
@@ -73,19 +71,42 @@ LAMINA_INLINE void fill_row(float* to, Size count, const float* from, const floa
     }
   } else {
     if (step == 2) {
-      for (; q + kLanes <= hi && from + 2 * kLanes <= end; q += kLanes, from += 2 * kLanes) {
-        store(to + q, even_elements(from));
+      for (; q < hi; q += kLanes, from += 2 * kLanes) {
+        const Size there = least(2 * (hi - q) - 1, 2 * kLanes);
+        store(to + q, there == 2 * kLanes ? even_elements(load(from), load(from + kLanes))
+                                          : even_elements(load_first(from, least(there, kLanes)),
+                                                          load_first(from + kLanes, most(0, there - kLanes))));
       }
+    } else {
+      for (; q < hi; ++q, from += step) to[q] = *from;
     }
-    for (; q < hi; ++q, from += step) to[q] = *from;
   }
   store_zeros(to + q, count - q);
+}
+
+/// As fill_row, for `rows` rows that lie behind each other as those of the source do: `y` is the first, of `height`.
+LAMINA_INLINE void fill_rows(float* to, Size rows, Size y, Size height, const float* source, Size count, Size lo,
+                             Size hi) {
+  const Size above = most(0, least(rows, -y)), below = most(above, least(rows, height - y));
+  store_zeros(to, above * count);
+  if (below > above) {
+    float* first = to + above * count;
+    const float* from = source + (y + above) * count;
+    store_zeros(first, lo);
+    fill_row(first + lo, (below - above) * count - lo, from + lo, 0, (below - above) * count - lo - (count - hi), 1);
+    for (float* row = first; row < first + (below - above) * count; row += count) {
+      for (Size q = 0; q < lo; ++q) row[q] = 0;
+      for (Size q = hi; q < count; ++q) row[q] = 0;
+    }
+  }
+  store_zeros(to + below * count, (rows - below) * count);
 }
 
 /// Copies `channels` of `images` images for the outputs from (i0, j0) on: `band` rows.
 void fill_copy(const TapAxis& rows, const TapAxis& columns, const CopyLayout& layout, const float* in,
                Size image_stride, Size images, Size channels, Size i0, Size band, Size j0, float* copy) {
   const Size plane = rows.extent * columns.extent;
+  const bool whole_rows = columns.step == 1 && rows.step == 1 && layout.pitch == columns.extent;
   for (Size c = 0; c < channels; ++c) {
     for (int rc = 0; rc < rows.classes; ++rc) {
       for (int cc = 0; cc < columns.classes; ++cc) {
@@ -99,13 +120,16 @@ void fill_copy(const TapAxis& rows, const TapAxis& columns, const CopyLayout& la
           const float* source = in + m * image_stride + c * plane;
           float* row = to + m * layout.rows * layout.pitch;
           Size y = rows.start[rc] + i0 * rows.step;
+          if (whole_rows && hi > lo) {
+            fill_rows(row, band + rows.extra, y, rows.extent, source + first, columns.extent, lo, hi);
+            continue;
+          }
           for (Size r = 0; r < band + rows.extra; ++r, y += rows.step, row += layout.pitch) {
             if (y < 0 || y >= rows.extent) {
               store_zeros(row, layout.pitch);
             } else {
               const float* line = source + y * columns.extent;
-              fill_row(row, layout.pitch, line + first + lo * columns.step, line + columns.extent, lo, hi,
-                       columns.step);
+              fill_row(row, layout.pitch, line + first + lo * columns.step, lo, hi, columns.step);
             }
           }
         }
@@ -214,6 +238,7 @@ template <int kPixels>
 Tile channel_tile_of(Size vectors) {
   if constexpr (kPixels <= 4) {
     if (vectors == 4) return channel_tile<kPixels, 4>;
+    if (vectors == 3) return channel_tile<kPixels, 3>;
   }
   return vectors == 2 ? channel_tile<kPixels, 2> : channel_tile<kPixels, 1>;
 }
@@ -243,11 +268,13 @@ Tile channel_tile_of(Size pixels, Size vectors) {
 #endif
   return pixels == 4 ? channel_tile_of<4>(vectors) : channel_tile_of<1>(vectors);
 }
-LAMINA_INLINE Size max_channel_vectors(Size pixels) { return pixels == 4 && kLanes == 8 ? 2 : pixels <= 4 ? 4 : 2; }
+LAMINA_INLINE Size max_channel_vectors(Size pixels) {
+  return pixels == 1 ? 4 : pixels == 4 ? (kLanes == 16 ? 4 : 3) : 2;
+}
 LAMINA_INLINE Size max_pixel_vectors(Size outputs) {
   return outputs == 8 ? 3 : outputs == 4 ? (kLanes == 16 ? 4 : 3) : outputs == 2 ? 4 : 8;
 }
-/// The largest of most, ..., 4, 2, 1 that is not above `left`.
+/// `largest`, or what of 4, 2, 1 is not above `left`.
 LAMINA_INLINE Size part_of(Size left, Size largest) {
   if (left >= largest) return largest;
   return left >= 4 ? 4 : left >= 2 ? 2 : 1;
@@ -259,79 +286,97 @@ LAMINA_INLINE Size part_of(Size left, Size largest) {
 struct OutputBlock {
   Size first, count;
   Size size;  ///< outputs, or vectors of outputs
-  Size at;    ///< of the packed weights of its group
 };
 
 /// Pixels that one tile, or one vector of it, serves.
 struct Cell {
   Size at;     ///< in the copy
-  Size out;    ///< first pixel: offset in the output, or number in the table of offsets if those are not neighbours
+  Size out;    ///< first pixel: offset in a plane of outputs, or number in the table of offsets
   Size valid;  ///< pixels
 };
+
+/// Where a phase's taps and packed weights are.
+struct PhaseTable {
+  Size taps, depth;
+  Size offsets, weights;
+};
+
+inline constexpr Size kChunk = 128;       // products of a sum made in registers before the sums are added up
+inline constexpr Size kGroupSums = 4096;  // floats of sums worked on together
+inline constexpr Size kPhaseFloats = 131072;
 
 struct TapConvPlan {
   const TapConv& c;
   TapAxis rows, columns;
   bool channel_lanes = false;
-  Size pixels = 0;  ///< of a cell
+  bool phased = false;  ///< outputs go to planes of phases first, and are interleaved from there
+  Size pixels = 0;      ///< of a cell
   Size together = 1, band = 1, width = 1;
   enum class Run { row, image, all } run = Run::row;  ///< how far neighbouring positions of the copy are pixels
   bool scattered = false;                             ///< pixels of a run are not neighbours in the output
+  Size plane = 0, line = 0;                           ///< of the outputs: elements from one to the next
 
-  explicit TapConvPlan(const TapConv& conv) : c(conv), rows(conv.rows), columns(conv.columns) {
-    const Size height = c.rows.size, line = c.columns.size, taps = Size{c.rows.taps} * c.columns.taps;
+  explicit TapConvPlan(const TapConv& conv)
+      : c(conv), rows(conv.rows), columns(conv.columns), phased(conv.phase_count > 1) {
+    const Size height = rows.size, length = columns.size, taps = Size{rows.taps} * columns.taps;
     const Size depth = c.channels * taps;
-    choose_lanes(height, line, depth);
-    // Which axes are copied once a tap, so that runs of pixels are longer.
-    bool copy_columns = taps == 1 && c.rows.step == 1, copy_rows = copy_columns;
-    if (channel_lanes) {
-      if (line < 4) copy_columns = copy_rows = true;
-    } else if (line % kLanes != 0 && c.outputs > 4) {
-      copy_columns = true;
-      if (height * line < 2 * kLanes) copy_rows = true;
+    choose_lanes(height, length, depth);
+    if (!phased) {
+      // Which axes are copied once a tap, so that runs of pixels are longer.
+      bool copy_columns = taps == 1, copy_rows = taps == 1;
+      if (channel_lanes) {
+        if (length < 4) copy_columns = copy_rows = true;
+      } else if (length % kLanes != 0 && c.outputs > 4) {
+        copy_columns = true;
+        if (height * length < 2 * kLanes) copy_rows = true;
+      }
+      if (copy_columns) columns = c.column_copies;
+      if (copy_rows) rows = c.row_copies;
     }
-    if (taps == 1) copy_columns = copy_rows = true;
-    if (copy_columns) columns = c.column_copies;
-    if (copy_rows) rows = c.row_copies;
-    choose_unit(height, line, depth);
-    if (columns.extra == 0 && width == line) {
-      run = rows.extra == 0 && band == height && together > 1 && height * line < 4 * kLanes ? Run::all : Run::image;
+    choose_unit(height, length, depth);
+    if (columns.extra == 0 && width == length) {
+      run = rows.extra == 0 && band == height && together > 1 && height * length < 4 * kLanes ? Run::all : Run::image;
     }
-    scattered = c.out_column != 1 || run == Run::all || (run == Run::image && c.out_row != line);
+    scattered = run == Run::all;
     pixels = channel_lanes ? choose_pixels() : kLanes;
+    plane = phased ? c.phase_count * band * width : c.height * c.width;
+    line = phased ? width : c.width;
   }
 
  private:
-  void choose_lanes(Size height, Size line, Size depth) {
-    const Size used = line % kLanes == 0 || c.outputs <= 4 ? line : height * line;
+  void choose_lanes(Size height, Size length, Size depth) {
+    const bool rows_apart = phased || c.outputs <= 4 || length % kLanes == 0;
+    const Size used = rows_apart ? length : height * length;
     const Size percent = 100 * used / round_up(used, kLanes);  // of the lanes of pixels that would be in use
-    const bool deep = kLanes == 16 && depth >= 400;
+    const bool deep = kLanes == 16 && depth >= 250 && length % kLanes != 0;
     channel_lanes = (c.outputs >= 2 * kLanes && (deep || percent < 80)) || (c.outputs >= kLanes && percent < 40);
   }
 
-  Size floats_of(Size images, Size height, Size line) const {
-    return CopyLayout(rows, columns, c.channels, images, height, line).floats;
+  Size floats_of(Size images, Size height, Size length) const {
+    return CopyLayout(rows, columns, c.channels, images, height, length).floats;
   }
-  void choose_unit(Size height, Size line, Size depth) {
+  void choose_unit(Size height, Size length, Size depth) {
     band = height;
-    width = line;
-    if (floats_of(1, height, line) > kCopyFloats) {
-      const Size row = most(1, c.channels * rows.classes * columns.classes * (line + columns.extra));
+    width = length;
+    const Size phase_row = phased ? c.outputs * c.phase_count * length : 0;
+    if (floats_of(1, height, length) > kCopyFloats || height * phase_row > kPhaseFloats) {
+      const Size row = most(1, c.channels * rows.classes * columns.classes * (length + columns.extra));
       band = least(height, most(1, kCopyFloats / row - rows.extra));
+      if (phased) band = most(1, least(band, kPhaseFloats / phase_row));
       band = div_up(height, div_up(height, band));
-      if (floats_of(1, 1, line) > 4 * kCopyFloats && line > 64) width = 64;
+      if (floats_of(1, 1, length) > 4 * kCopyFloats && length > 64) width = 64;
       return;
     }
     // Small images together, so that weights are read from the cache more than once, and tiles are full.
-    const Size wanted = c.outputs * depth > 16384 || height * line < 4 * kLanes ? 256 : 1;
-    together = least(c.images, div_up(wanted, height * line));
-    together = most(1, least(together, kCopyFloats / most(1, floats_of(1, height, line))));
+    const Size wanted = c.outputs * depth > 16384 || height * length < 4 * kLanes ? 256 : 1;
+    together = least(c.images, div_up(wanted, height * length));
+    together = most(1, least(together, kCopyFloats / most(1, floats_of(1, height, length))));
+    if (phased) together = most(1, least(together, kPhaseFloats / (height * phase_row)));
   }
   Size choose_pixels() const {
     const Size length = run == Run::row ? width : run == Run::image ? band * width : together * band * width;
     Size best = 1, cost = 1000 * length;
     for (const Size choice : kPixelChoices) {
-      // A tile of few pixels costs more a pixel.
       const Size price = div_up(length, choice) * choice * (choice == 1 ? 300 : choice == 4 ? 105 : 100);
       if (price < cost) {
         cost = price;
@@ -343,30 +388,31 @@ struct TapConvPlan {
 };
 
 /// The packed weights of one block: [channel][tap][output].
-void pack_weights(const TapConvPlan& plan, const float* weight, const OutputBlock& block, float* to) {
+void pack_weights(const TapConvPlan& plan, const TapPhase& phase, const float* weight, const OutputBlock& block,
+                  float* to) {
   const TapConv& c = plan.c;
   const Size size = plan.channel_lanes ? block.size * kLanes : block.size;
-  const Size taps = Size{plan.rows.taps} * plan.columns.taps;
+  const Size taps = Size{phase.rows.taps} * phase.columns.taps;
   const float* from = weight + block.first * c.weight_output;
-  if (plan.channel_lanes && c.weight_channel == taps && block.size <= 2) {  // all taps, in order
+  if (plan.channel_lanes && c.weight_output == c.channels * taps && c.weight_channel == taps) {
     bool in_order = true;
-    for (int q = 0; q < plan.columns.taps; ++q) in_order = in_order && plan.columns.index[q] == q;
-    if (in_order && c.weight_output == c.channels * taps) {
-      if (block.size == 1) {
-        pack_panel<kLanes>(to, from, c.weight_output, 1, block.count, c.channels * taps);
-      } else {
-        pack_panel<2 * kLanes>(to, from, c.weight_output, 1, block.count, c.channels * taps);
-      }
-      return;
+    for (int q = 0; q < phase.columns.taps; ++q) in_order = in_order && phase.columns.index[q] == q;
+    for (int p = 0; p < phase.rows.taps; ++p) in_order = in_order && phase.rows.index[p] == p;
+    if (in_order) {
+      const Size steps = c.channels * taps;
+      if (block.size == 1) return pack_panel<kLanes>(to, from, c.weight_output, 1, block.count, steps);
+      if (block.size == 2) return pack_panel<2 * kLanes>(to, from, c.weight_output, 1, block.count, steps);
+      if (block.size == 3) return pack_panel<3 * kLanes>(to, from, c.weight_output, 1, block.count, steps);
+      return pack_panel<4 * kLanes>(to, from, c.weight_output, 1, block.count, steps);
     }
   }
   for (Size ch = 0; ch < c.channels; ++ch) {
     for (Size o = 0; o < size; ++o) {
       const float* source = from + o * c.weight_output + ch * c.weight_channel;
       float* at = to + ch * taps * size + o;
-      for (int p = 0; p < plan.rows.taps; ++p) {
-        for (int q = 0; q < plan.columns.taps; ++q, at += size) {
-          *at = o < block.count ? source[plan.rows.index[p] * c.weight_row + plan.columns.index[q]] : 0.0f;
+      for (int p = 0; p < phase.rows.taps; ++p) {
+        for (int q = 0; q < phase.columns.taps; ++q, at += size) {
+          *at = o < block.count ? source[phase.rows.index[p] * c.weight_row + phase.columns.index[q]] : 0.0f;
         }
       }
     }
@@ -376,19 +422,17 @@ void pack_weights(const TapConvPlan& plan, const float* weight, const OutputBloc
 /// Fills `cells` and, where pixels are scattered, `offsets`; returns the number of cells.
 Size make_cells(const TapConvPlan& plan, const CopyLayout& layout, Size images, Size band, Size width, Size image_out,
                 Cell* cells, Size* offsets) {
-  const TapConv& c = plan.c;
-  const Size runs = plan.run == TapConvPlan::Run::row     ? images * band
-                    : plan.run == TapConvPlan::Run::image ? images
-                                                          : 1;
+  using Run = TapConvPlan::Run;
+  const Size runs = plan.run == Run::row ? images * band : plan.run == Run::image ? images : 1;
   const Size length = images * band * width / runs;
   Size count = 0;
   for (Size r = 0; r < runs; ++r) {
     Size at = 0, out = 0;
-    if (plan.run == TapConvPlan::Run::row) {
+    if (plan.run == Run::row) {
       const Size m = r / band, i = r % band;
       at = (m * layout.rows + i) * layout.pitch;
-      out = m * image_out + i * c.out_row;
-    } else if (plan.run == TapConvPlan::Run::image) {
+      out = m * image_out + i * plan.line;
+    } else if (plan.run == Run::image) {
       at = r * layout.rows * layout.pitch;
       out = r * image_out;
     }
@@ -396,14 +440,14 @@ Size make_cells(const TapConvPlan& plan, const CopyLayout& layout, Size images, 
       // The last tile of channel lanes moves back rather than compute pixels that are not there.
       const Size from =
           plan.channel_lanes && q + plan.pixels > length && length > plan.pixels ? length - plan.pixels : q;
-      cells[count++] = {at + from, (plan.scattered ? r * length : out) + from, least(plan.pixels, length - from)};
+      cells[count++] = {at + from, out + from, least(plan.pixels, length - from)};
     }
   }
   if (plan.scattered) {
     Size n = 0;
     for (Size m = 0; m < images; ++m) {
       for (Size i = 0; i < band; ++i) {
-        for (Size j = 0; j < width; ++j) offsets[n++] = m * image_out + i * c.out_row + j * c.out_column;
+        for (Size j = 0; j < width; ++j) offsets[n++] = m * image_out + i * plan.line + j;
       }
     }
   }
@@ -420,14 +464,13 @@ LAMINA_INLINE void put_pixels(float* out, const Cell& cell, const Size* offsets,
   }
 }
 
-/// Stores the sums of a tile: `vectors` cells, or one cell of channel lanes.
+/// Stores the sums of a tile: `vectors` cells, or one cell of channel lanes. `out` is the plane of output channel 0.
 void put_tile(const TapConvPlan& plan, const OutputBlock& block, const Cell* cells, Size vectors, const Size* offsets,
               const float* sums, const float* bias, float* out) {
-  const TapConv& c = plan.c;
   if (!plan.channel_lanes) {
     for (Size o = 0; o < block.count; ++o) {
       const vf shift = broadcast(bias != nullptr ? bias[block.first + o] : 0.0f);
-      float* to = out + (block.first + o) * c.out_plane;
+      float* to = out + (block.first + o) * plan.plane;
       for (Size v = 0; v < vectors; ++v) {
         put_pixels(to, cells[v], offsets, plan.scattered, load(sums + (v * block.size + o) * kLanes) + shift);
       }
@@ -443,50 +486,113 @@ void put_tile(const TapConvPlan& plan, const OutputBlock& block, const Cell* cel
     }
     transpose(square);
     for (Size o = 0; o < count; ++o) {
-      put_pixels(out + (first + o) * c.out_plane, cells[0], offsets, plan.scattered, square[o]);
+      put_pixels(out + (first + o) * plan.plane, cells[0], offsets, plan.scattered, square[o]);
     }
+  }
+}
+
+/// `count` elements taken in turn from a and b.
+LAMINA_INLINE void interleave(const float* a, const float* b, float* to, Size count) {
+#if LAMINA_LANES == 16
+#define LAMINA_LOW 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#define LAMINA_HIGH 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#elif LAMINA_LANES == 8
+#define LAMINA_LOW 0, 8, 1, 9, 2, 10, 3, 11
+#define LAMINA_HIGH 4, 12, 5, 13, 6, 14, 7, 15
+#else
+#define LAMINA_LOW 0, 4, 1, 5
+#define LAMINA_HIGH 2, 6, 3, 7
+#endif
+  for (Size n = 0; n < count; n += 2 * kLanes, a += kLanes, b += kLanes) {
+    const vf x = load(a), y = load(b);
+    const vf low = __builtin_shufflevector(x, y, LAMINA_LOW), high = __builtin_shufflevector(x, y, LAMINA_HIGH);
+    if (count - n >= 2 * kLanes) {
+      store(to + n, low);
+      store(to + n + kLanes, high);
+    } else {
+      store_first(to + n, low, least(kLanes, count - n));
+      if (count - n > kLanes) store_first(to + n + kLanes, high, count - n - kLanes);
+    }
+  }
+#undef LAMINA_LOW
+#undef LAMINA_HIGH
+}
+
+/// Brings the planes of phases of one output channel to where they belong: `out` is its plane, rows from i0, columns
+/// from j0 of each phase.
+void merge_phases(const TapConvPlan& plan, const float* planes, Size band, Size i0, Size j0, float* out) {
+  const TapConv& c = plan.c;
+  const Size plane = plan.band * plan.width;
+  for (Size n = 0; n < c.phase_count; ++n) {
+    const TapPhase& phase = c.phases[n];
+    const float* from = planes + n * plane;
+    const bool pairs = c.step[1] == 2 && phase.column == 0 && n + 1 < c.phase_count && c.phases[n + 1].column == 1;
+    const Size first_column = j0 * c.step[1] + phase.column, columns = least(plan.width, phase.columns.size - j0);
+    for (Size i = 0; i < least(band, phase.rows.size - i0); ++i, from += plan.line) {
+      float* to = out + ((i0 + i) * c.step[0] + phase.row) * c.width + first_column;
+      if (pairs) {
+        interleave(from, from + plane, to, least(2 * plan.width, c.width - first_column));
+      } else if (c.step[1] == 1) {
+        for (Size j = 0; j < columns; j += kLanes) {
+          store_first(to + j, load_first(from + j, least(kLanes, columns - j)), least(kLanes, columns - j));
+        }
+      } else {
+        for (Size j = 0; j < columns; ++j) to[j * c.step[1]] = from[j];
+      }
+    }
+    if (pairs) ++n;
   }
 }
 
 void run_tap_conv(const TapConv& c, Executor& executor, MemoryPool& pool) {
   const TapConvPlan plan(c);
   const TapAxis &rows = plan.rows, &columns = plan.columns;
-  const Size taps = Size{rows.taps} * columns.taps, depth = c.channels * taps;
   const CopyLayout layout(rows, columns, c.channels, plan.together, plan.band, plan.width);
+  const TapPhase single{rows, columns, 0, 0};
+  const TapPhase* phases = plan.phased ? c.phases : &single;
 
   // Blocks of output channels, tap offsets and packed weights, for all units.
   const Size block_size = plan.channel_lanes ? max_channel_vectors(plan.pixels) : kMaxOutputs;
   const Size lanes = plan.channel_lanes ? kLanes : 1;
   const Size max_blocks = c.outputs / (block_size * lanes) + 4;
-  const Size packed = round_up(c.outputs, kLanes) * depth + kLanes;
-  const std::size_t block_bytes = static_cast<std::size_t>(round_up(max_blocks * Size{sizeof(OutputBlock)}, 64));
-  const std::size_t tap_bytes = static_cast<std::size_t>(round_up(taps * 4, 64));
-  const Scratch shared(pool, block_bytes + tap_bytes + static_cast<std::size_t>(c.groups * packed) * sizeof(float));
+  Size taps = 0;
+  for (Size n = 0; n < c.phase_count; ++n) taps += Size{phases[n].rows.taps} * phases[n].columns.taps;
+  const Size packed = round_up(c.outputs, kLanes) * c.channels * taps;
+  const Size block_bytes = round_up(max_blocks * Size{sizeof(OutputBlock)}, 64), tap_bytes = round_up(taps * 4, 64);
+  const Size table_bytes = round_up(c.phase_count * Size{sizeof(PhaseTable)}, 64);
+  const Scratch shared(pool, static_cast<std::size_t>(block_bytes + tap_bytes + table_bytes + c.groups * packed * 4));
   std::byte* memory = reinterpret_cast<std::byte*>(shared.floats());
   OutputBlock* blocks = reinterpret_cast<OutputBlock*>(memory);
   std::int32_t* offsets = reinterpret_cast<std::int32_t*>(memory + block_bytes);
-  float* weights = reinterpret_cast<float*>(memory + block_bytes + tap_bytes);
+  PhaseTable* tables = reinterpret_cast<PhaseTable*>(memory + block_bytes + tap_bytes);
+  float* weights = reinterpret_cast<float*>(memory + block_bytes + tap_bytes + table_bytes);
   Size block_count = 0;
-  for (Size o = 0, at = 0; o < c.outputs;) {
+  for (Size o = 0; o < c.outputs;) {
     const Size size = part_of(plan.channel_lanes ? div_up(c.outputs - o, kLanes) : c.outputs - o, block_size);
-    blocks[block_count++] = {o, least(size * lanes, c.outputs - o), size, at};
-    at += size * lanes * depth;
+    blocks[block_count++] = {o, least(size * lanes, c.outputs - o), size};
     o += size * lanes;
   }
-  for (int p = 0; p < rows.taps; ++p) {
-    for (int q = 0; q < columns.taps; ++q) {
-      offsets[p * columns.taps + q] = static_cast<std::int32_t>(tap_offset(rows, columns, layout, p, q));
+  for (Size n = 0, at = 0; n < c.phase_count; ++n) {
+    const TapAxis &p_axis = phases[n].rows, &q_axis = phases[n].columns;
+    const Size own = Size{p_axis.taps} * q_axis.taps;
+    tables[n] = {own, own * c.channels, at, round_up(c.outputs, kLanes) * c.channels * at};
+    for (int p = 0; p < p_axis.taps; ++p) {
+      for (int q = 0; q < q_axis.taps; ++q) {
+        offsets[at++] = static_cast<std::int32_t>(tap_offset(p_axis, q_axis, layout, p, q));
+      }
     }
   }
   auto pack = [&](Size n) {
-    const OutputBlock& block = blocks[n % block_count];
-    const Size group = n / block_count;
-    pack_weights(plan, c.weight + group * c.weight_group, block, weights + group * packed + block.at);
+    const Size phase = n % c.phase_count, group = n / c.phase_count / block_count;
+    const OutputBlock& block = blocks[n / c.phase_count % block_count];
+    pack_weights(plan, phases[phase], c.weight + group * c.weight_group, block,
+                 weights + group * packed + tables[phase].weights + block.first * tables[phase].depth);
   };
-  if (c.groups * block_count == 1 || c.outputs * depth * c.groups < 16384) {
-    for (Size n = 0; n < c.groups * block_count; ++n) pack(n);
+  const Size packs = c.groups * block_count * c.phase_count;
+  if (packs == 1 || packed * c.groups < 16384) {
+    for (Size n = 0; n < packs; ++n) pack(n);
   } else {
-    executor.run(c.groups * block_count, pack);
+    executor.run(packs, pack);
   }
 
   // Units of images, groups, bands of rows and columns; and of blocks, when there are few.
@@ -495,12 +601,20 @@ void run_tap_conv(const TapConv& c, Executor& executor, MemoryPool& pool) {
   Size parts = least(div_up(kJobs, units), most(1, c.outputs / 32));
   const Size part_blocks = div_up(block_count, parts);
   parts = div_up(block_count, part_blocks);
-  const Size chunk = most(1, 256 / most(1, taps));  // channels summed in registers before the sums are added up
-  const Size resident = most(1, 131072 / most(1, depth * block_size * lanes));  // blocks whose weights stay in cache
-  const Size in_image = c.groups * c.channels * rows.extent * columns.extent,
-             out_image = c.groups * c.outputs * c.out_plane;
+  const Size in_plane = rows.extent * columns.extent, in_image = c.groups * c.channels * in_plane;
+  const Size out_plane = c.height * c.width, out_image = c.groups * c.outputs * out_plane;
+
+  // A group of tiles and blocks goes through the channels together, a chunk at a time, while the chunk's weights
+  // (channel lanes) or pixels (pixel lanes) are near.
   const Size max_vectors = plan.channel_lanes ? 1 : max_pixel_vectors(blocks[0].size);
+  const Size tile_floats = (plan.channel_lanes ? plan.pixels : max_vectors) * block_size * kLanes;
+  const Size group_tiles = plan.channel_lanes ? most(1, least(16, kGroupSums / tile_floats)) : 1;
+  const Size group_blocks = plan.channel_lanes ? 1 : most(1, least(block_count, kGroupSums / tile_floats));
   const Size max_cells = plan.together * plan.band * (plan.width / plan.pixels + 1) + 1;
+  const Size copy_floats = round_up(layout.floats + kSlack, 16);
+  const Size sum_floats = group_tiles * group_blocks * tile_floats;
+  const Size phase_floats = plan.phased ? round_up(plan.together * c.outputs * plan.plane + kSlack, 16) : 0;
+  const Size cell_bytes = round_up(max_cells * Size{sizeof(Cell)}, 64);
   const Size table = plan.scattered ? plan.together * plan.band * plan.width : 0;
 
   auto unit = [&](Size n) {
@@ -514,46 +628,69 @@ void run_tap_conv(const TapConv& c, Executor& executor, MemoryPool& pool) {
     const Size images = least(plan.together, c.images - m0), band = least(plan.band, rows.size - i0);
     const Size width = least(plan.width, columns.size - j0);
 
-    const Size copy_floats = round_up(layout.floats + kSlack, 16);
-    const Scratch scratch(pool, static_cast<std::size_t>(copy_floats) * sizeof(float) +
-                                    static_cast<std::size_t>(max_cells) * sizeof(Cell) +
-                                    static_cast<std::size_t>(table) * sizeof(Size));
+    const Scratch scratch(pool, static_cast<std::size_t>((copy_floats + sum_floats + phase_floats) * 4 + cell_bytes +
+                                                         table * Size{sizeof(Size)}));
     float* copy = scratch.floats();
-    Cell* cells = reinterpret_cast<Cell*>(copy + copy_floats);
-    Size* pixel_offsets = reinterpret_cast<Size*>(cells + max_cells);
-    fill_copy(rows, columns, layout, c.in + m0 * in_image + group * c.channels * rows.extent * columns.extent, in_image,
-              images, c.channels, i0, band, j0, copy);
-    const Size cell_count = make_cells(plan, layout, images, band, width, out_image, cells, pixel_offsets);
-
-    float* out = c.out + m0 * out_image + group * c.outputs * c.out_plane + i0 * c.out_row + j0 * c.out_column;
+    float* sums = copy + copy_floats;
+    float* planes = sums + sum_floats;
+    Cell* cells = reinterpret_cast<Cell*>(planes + phase_floats);
+    Size* pixel_offsets = reinterpret_cast<Size*>(reinterpret_cast<std::byte*>(cells) + cell_bytes);
+    fill_copy(rows, columns, layout, c.in + m0 * in_image + group * c.channels * in_plane, in_image, images, c.channels,
+              i0, band, j0, copy);
+    const Size cell_count = make_cells(plan, layout, images, band, width,
+                                       plan.phased ? c.outputs * plan.plane : out_image, cells, pixel_offsets);
+    float* out = c.out + m0 * out_image + group * c.outputs * out_plane;
     const float* bias = c.bias != nullptr ? c.bias + group * c.outputs : nullptr;
-    const float* packed_weights = weights + group * packed;
-    alignas(64) float sums[kMaxSums];
-    const Size last_block = least(block_count, (part + 1) * part_blocks);
-    for (Size b0 = part * part_blocks; b0 < last_block; b0 += resident) {
-      for (Size cell = 0; cell < cell_count;) {
-        const Size vectors =
-            cell_count - cell <= 3 ? least(max_vectors, cell_count - cell) : part_of(cell_count - cell, max_vectors);
-        const float* x[8];
-        for (Size v = 0; v < vectors; ++v) x[v] = copy + cells[cell + v].at;
-        for (Size b = b0; b < least(last_block, b0 + resident); ++b) {
-          const OutputBlock& block = blocks[b];
-          const Tile tile =
-              plan.channel_lanes ? channel_tile_of(plan.pixels, block.size) : pixel_tile_of(vectors, block.size);
-          const float* w = packed_weights + block.at;
-          if (c.channels <= chunk) {
-            tile(x, offsets, taps, c.channels, layout.channel, w, sums, false);
-          } else {
-            const float* at[8];
-            for (Size c0 = 0; c0 < c.channels; c0 += chunk) {
-              for (Size v = 0; v < vectors; ++v) at[v] = x[v] + c0 * layout.channel;
-              tile(at, offsets, taps, least(chunk, c.channels - c0), layout.channel, w + c0 * taps * block.size * lanes,
-                   sums, c0 > 0);
+    const Size first_block = part * part_blocks, last_block = least(block_count, first_block + part_blocks);
+
+    for (Size p = 0; p < c.phase_count; ++p) {
+      const PhaseTable& table_of = tables[p];
+      float* target = plan.phased ? planes + p * plan.band * plan.width : out + i0 * plan.line + j0;
+      const float* phase_weights = weights + group * packed + table_of.weights;
+      const Size chunk = most(1, kChunk / most(1, table_of.taps));
+      for (Size b0 = first_block; b0 < last_block; b0 += group_blocks) {
+        const Size b1 = least(last_block, b0 + group_blocks);
+        for (Size cell = 0; cell < cell_count;) {
+          // Tiles of this group, and vectors of each.
+          const Size left = cell_count - cell;
+          const Size tiles = plan.channel_lanes ? least(group_tiles, left) : 1;
+          const Size vectors = plan.channel_lanes        ? 1
+                               : left <= max_vectors     ? (left > 4 ? 4 : left)
+                               : left == max_vectors + 1 ? div_up(left, 2)
+                                                         : max_vectors;
+          for (Size c0 = 0; c0 == 0 || c0 < c.channels; c0 += chunk) {
+            const Size channels = least(chunk, c.channels - c0);
+            for (Size b = b0; b < b1; ++b) {
+              const OutputBlock& block = blocks[b];
+              const Tile tile =
+                  plan.channel_lanes ? channel_tile_of(plan.pixels, block.size) : pixel_tile_of(vectors, block.size);
+              const float* w = phase_weights + block.first * table_of.depth + c0 * table_of.taps * block.size * lanes;
+              float* own = sums + (b - b0) * group_tiles * tile_floats;
+              for (Size t = 0; t < tiles; ++t) {
+                const float* x[8];
+                for (Size v = 0; v < vectors; ++v) x[v] = copy + cells[cell + t + v].at + c0 * layout.channel;
+                tile(x, offsets + table_of.offsets, table_of.taps, channels, layout.channel, w, own + t * tile_floats,
+                     c0 > 0);
+              }
             }
           }
-          put_tile(plan, block, cells + cell, vectors, pixel_offsets, sums, bias, out);
+          for (Size b = b0; b < b1; ++b) {
+            for (Size t = 0; t < tiles; ++t) {
+              put_tile(plan, blocks[b], cells + cell + t, vectors, pixel_offsets,
+                       sums + ((b - b0) * group_tiles + t) * tile_floats, bias, target);
+            }
+          }
+          cell += tiles * vectors;
         }
-        cell += vectors;
+      }
+    }
+    if (plan.phased) {
+      const Size first = blocks[first_block].first, last = blocks[last_block - 1].first + blocks[last_block - 1].count;
+      for (Size m = 0; m < images; ++m) {
+        for (Size o = first; o < last; ++o) {
+          merge_phases(plan, planes + (m * c.outputs + o) * plan.plane, band, i0, j0,
+                       out + m * out_image + o * out_plane);
+        }
       }
     }
   };
