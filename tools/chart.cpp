@@ -372,11 +372,13 @@ Range y_range(const std::vector<Drawn>& drawn) {
       for (const auto& p : run) noise.push_back(p.second);
     }
     if (noise.empty()) continue;
+    // Where the extremes are not far beyond, they are shown; rare spikes are cut off.
+    std::ranges::sort(noise);
     const std::size_t cut = noise.size() / 200;
-    std::ranges::nth_element(noise, noise.begin() + static_cast<std::ptrdiff_t>(cut));
-    range.include(noise[cut]);
-    std::ranges::nth_element(noise, noise.end() - 1 - static_cast<std::ptrdiff_t>(cut));
-    range.include(noise[noise.size() - 1 - cut]);
+    const double low = noise[cut];
+    const double high = noise[noise.size() - 1 - cut];
+    range.include(noise.front() >= low - 0.5 * (high - low) ? noise.front() : low);
+    range.include(noise.back() <= high + 0.5 * (high - low) ? noise.back() : high);
   }
   return range;
 }

@@ -81,7 +81,7 @@ pre+pre{margin-top:8px}
 .tip{position:absolute;z-index:2;pointer-events:none;background:var(--tip);color:var(--tip-ink);font-size:12px;line-height:1.5;
 border-radius:8px;padding:7px 10px;white-space:nowrap;font-variant-numeric:tabular-nums;box-shadow:0 4px 14px rgba(0,0,0,.22)}
 .tip div{display:flex;align-items:center;gap:7px}.tip b{margin-left:auto;padding-left:14px;font-weight:600}
-@media (max-width:1000px){.cards{grid-template-columns:repeat(3,1fr)}}
+@media (max-width:1000px){.cards{grid-template-columns:repeat(3,minmax(0,1fr))}.pair{grid-template-columns:minmax(0,1fr)}}
 @media (max-width:760px){main{padding:24px 16px 40px}.grid,.pair,.lead{grid-template-columns:minmax(0,1fr)}.chart text{font-size:13px}
 .on-narrow{display:block}.on-broad{display:none}.bars{grid-template-columns:1fr max-content;gap:0 10px}.bars svg{grid-column:1/-1;order:1;margin-bottom:8px}
 .bars .row{display:grid;grid-column:1/-1;grid-template-columns:subgrid}}
@@ -91,7 +91,7 @@ h1{font-size:21px}.chart text{font-size:15px}.share,.bar{display:none}}
 --c0:#2f63e0;--c1:#dd6b14;--c2:#0b9384;--c3:#b98a00;--c4:#8348dc;--c5:#d03a78;--c6:#4a9427;--c7:#56708f;--mute:#c3c9d4;
 --bar-ink:#fff}
 *{-webkit-print-color-adjust:exact;print-color-adjust:exact}main{max-width:none;padding:0}.card{box-shadow:none;break-inside:avoid}
-h2{break-after:avoid}.cards{grid-template-columns:repeat(3,1fr)}.timeline,.scroll{overflow:visible}.timeline>svg{min-width:0}
+h2{break-after:avoid}.cards{grid-template-columns:repeat(3,minmax(0,1fr))}.pair{grid-template-columns:minmax(0,1fr)}.timeline,.scroll{overflow:visible}.timeline>svg{min-width:0}
 .tip,.cursor{display:none}}
 )css";
 

@@ -394,7 +394,7 @@ WrittenFile write(
   });
   std::string header;
   try {
-    header = "{";
+    header += '{';
     if (!metadata.empty()) {
       header += fmt::format("\"{}\":{}", kMetadataKey, json(metadata).dump());
     }

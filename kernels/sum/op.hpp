@@ -17,7 +17,8 @@ struct Sum {
   template <class Real>
   static void reference(const Attrs&, In<Real> in, Out<Real> out);
   static std::vector<Sample<Attrs>> samples();
-  static constexpr Tolerance tolerance{.scale = Tolerance::Scale::tensor, .ulps = 8};
+  static constexpr Tolerance tolerance{
+      .growth = Tolerance::Growth::sqrt_k, .scale = Tolerance::Scale::tensor, .ulps = 1};
 };
 
 /// Over all dims, to a scalar. Accumulates in blocks: the relative error does not grow with the count.

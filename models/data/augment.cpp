@@ -10,19 +10,20 @@ namespace {
 
 class CropFlipSet final : public Dataset {
  public:
-  CropFlipSet(std::shared_ptr<const Dataset> images, CropFlip options)
+  CropFlipSet(std::shared_ptr<const Dataset> images, const CropFlip& options, std::vector<float> fill)
       : Dataset({images->name(), images->size(), images->input(), images->label(), images->classes()}),
         images_(std::move(images)),
-        options_(std::move(options)) {
+        options_(options),
+        fill_(std::move(fill)) {
     if (input().dtype != DType::f32 || input().shape.rank() != 3) {
       fail<ShapeError>("crop_flip", "{} has inputs {}{}; f32(C,H,W) expected", name(), name_of(input().dtype),
                        to_string(input().shape));
     }
     if (options_.padding < 0) fail<ValueError>("crop_flip", "padding is {}; it is >= 0", options_.padding);
     const auto channels = static_cast<std::size_t>(input().shape[0]);
-    if (options_.fill.size() <= 1) options_.fill.resize(channels, options_.fill.empty() ? 0.0f : options_.fill[0]);
-    if (options_.fill.size() != channels) {
-      fail<ValueError>("crop_flip", "{} fill values for {} channels", options_.fill.size(), channels);
+    if (fill_.size() <= 1) fill_.resize(channels, fill_.empty() ? 0.0f : fill_[0]);
+    if (fill_.size() != channels) {
+      fail<ValueError>("crop_flip", "{} fill values for {} channels", fill_.size(), channels);
     }
   }
 
@@ -46,7 +47,7 @@ class CropFlipSet final : public Dataset {
           const std::int64_t column = (mirrored ? width - 1 - x : x) + dx;
           const bool inside = row >= 0 && row < height && column >= 0 && column < width;
           out[to++] = inside ? image[static_cast<std::size_t>((c * height + row) * width + column)]
-                             : options_.fill[static_cast<std::size_t>(c)];
+                             : fill_[static_cast<std::size_t>(c)];
         }
       }
     }
@@ -55,12 +56,14 @@ class CropFlipSet final : public Dataset {
  private:
   std::shared_ptr<const Dataset> images_;
   CropFlip options_;
+  std::vector<float> fill_;  // one a channel
 };
 
 }  // namespace
 
-std::shared_ptr<const Dataset> crop_flip(std::shared_ptr<const Dataset> images, CropFlip options) {
-  return std::make_shared<CropFlipSet>(std::move(images), std::move(options));
+std::shared_ptr<const Dataset> crop_flip(std::shared_ptr<const Dataset> images, const CropFlip& options,
+                                         std::vector<float> fill) {
+  return std::make_shared<CropFlipSet>(std::move(images), options, std::move(fill));
 }
 
 }  // namespace lamina

@@ -2,13 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstdlib>
+#include <limits>
 #include <system_error>
 #include <vector>
 
 #include "lamina/core/error.hpp"
 #include "lamina/core/io/bytes.hpp"
+#include "lamina/core/options.hpp"
 #include "lamina/models/data/image_set.hpp"
 #include "lamina/models/data/synthetic_set.hpp"
 #include "lamina/models/data/text_set.hpp"
@@ -21,57 +22,19 @@ constexpr std::string_view kKnown =
     "fashion-mnist, cifar10[:FOLDER], idx:FOLDER, text:FILE, "
     "synthetic[:shape=3x32x32,classes=10,examples=1024,test=128,noise=0.5,seed=0]";
 
-template <class T>
-T number(std::string_view key, std::string_view text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    fail<ValueError>("data", "synthetic: {}={} is not a number that fits", key, quote(text));
-  }
-  return value;
-}
-
-std::vector<std::string_view> split_at(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  for (;;) {
-    const auto at = text.find(separator);
-    parts.push_back(text.substr(0, at));
-    if (at == std::string_view::npos) return parts;
-    text.remove_prefix(at + 1);
-  }
-}
-
-std::shared_ptr<const Dataset> open_synthetic(std::string_view text, Split split) {
+std::shared_ptr<const Dataset> open_synthetic(std::string_view spec, Split split) {
+  constexpr std::int64_t kMax = std::int64_t{1} << 40;
+  NamedOptions given("data", spec);
   SyntheticOptions options;
   options.split = split;
-  std::optional<std::int64_t> test_examples;
-  if (!text.empty()) {
-    for (const std::string_view part : split_at(text, ',')) {
-      const auto equals = part.find('=');
-      const std::string_view key = part.substr(0, equals);
-      const std::string_view value = equals == std::string_view::npos ? "" : part.substr(equals + 1);
-      if (key == "shape") {
-        std::vector<std::int64_t> dims;
-        for (const std::string_view d : split_at(value, 'x')) dims.push_back(number<std::int64_t>(key, d));
-        options.shape = Shape(std::span<const std::int64_t>(dims));
-      } else if (key == "classes") {
-        options.classes = number<std::int64_t>(key, value);
-      } else if (key == "examples") {
-        options.examples = number<std::int64_t>(key, value);
-      } else if (key == "test") {
-        test_examples = number<std::int64_t>(key, value);
-      } else if (key == "noise") {
-        options.noise = number<double>(key, value);
-      } else if (key == "seed") {
-        options.seed = number<std::uint64_t>(key, value);
-      } else {
-        fail<ValueError>("data", "synthetic: unknown key {}; known: shape, classes, examples, test, noise, seed",
-                         quote(key));
-      }
-    }
-  }
-  if (split == Split::test)
-    options.examples = test_examples.value_or(options.examples / 8 + (options.examples % 8 > 0));
+  options.shape = Shape(std::span<const std::int64_t>(given.integers("shape", {3, 32, 32})));
+  options.classes = given.integer("classes", options.classes, 1, kMax);
+  options.examples = given.integer("examples", options.examples, 1, kMax);
+  const std::int64_t test = given.integer("test", (options.examples + 7) / 8, 1, kMax);
+  options.noise = given.number("noise", options.noise, 0, 1);
+  options.seed = static_cast<std::uint64_t>(given.integer("seed", 0, 0, std::numeric_limits<std::int64_t>::max()));
+  given.finish();
+  if (split == Split::test) options.examples = test;
   return std::make_shared<SyntheticSet>(options);
 }
 
@@ -110,12 +73,12 @@ std::shared_ptr<const Dataset> open_dataset(std::string_view spec, const Dataset
     if (!options.augment || test) return images;
     CropFlip augment = *options.augment;
     augment.seed = options.seed;
-    if (augment.fill.empty()) {
-      for (std::size_t c = 0; c < static_cast<std::size_t>(images->input().shape[0]); ++c) {
-        augment.fill.push_back(normalization.black(c));
-      }
+    std::vector<float> black;
+    for (std::size_t c = 0; images->input().shape.rank() == 3 && c < static_cast<std::size_t>(images->input().shape[0]);
+         ++c) {
+      black.push_back(normalization.black(c));
     }
-    return crop_flip(std::move(images), std::move(augment));
+    return crop_flip(std::move(images), augment, std::move(black));
   };
 
   if (name == "fashion-mnist" && colon == std::string_view::npos) {
@@ -137,8 +100,8 @@ std::shared_ptr<const Dataset> open_dataset(std::string_view spec, const Dataset
     if (options.augment) fail<ValueError>("data", "augmentation is for images; {} is text", quote(spec));
     return open_text(rest, {options.split, options.context, options.validation_fraction, options.seed});
   }
-  if (name == "synthetic" && (colon == std::string_view::npos || !rest.empty())) {
-    return finished(open_synthetic(rest, options.split), Normalization());
+  if (name == "synthetic") {
+    return finished(open_synthetic(spec, options.split), Normalization());
   }
   fail<ValueError>("data", "unknown data set {}; known: {}", quote(spec), kKnown);
 }

@@ -15,13 +15,14 @@ namespace lamina {
 
 struct DatasetOptions {
   Split split = Split::train;
-  std::filesystem::path folder{};     ///< of fashion-mnist and cifar10; empty = where find_data_folder looks
-  bool standardize = true;            ///< by the set's own mean and deviation; false = pixels in [0, 1]
-  std::int64_t classes = 10;          ///< of idx:
-  std::int64_t context = 128;         ///< of text: tokens of one example
-  double validation_fraction = 0.1;   ///< of text:
-  std::uint64_t seed = 0;             ///< of text windows and augmentation
-  std::optional<CropFlip> augment{};  ///< of images, training split only; seed and an empty fill are set here (black)
+  std::filesystem::path folder{};    ///< of fashion-mnist and cifar10; empty = where find_data_folder looks
+  bool standardize = true;           ///< by the set's own mean and deviation; false = pixels in [0, 1]
+  std::int64_t classes = 10;         ///< of idx:
+  std::int64_t context = 128;        ///< of text: tokens of one example
+  double validation_fraction = 0.1;  ///< of text:
+  std::uint64_t seed = 0;            ///< of text windows and augmentation
+  std::optional<CropFlip>
+      augment{};  ///< of images, training split only; the seed above replaces its own, the frame is black
 };
 
 /// Opens

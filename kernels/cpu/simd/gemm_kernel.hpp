@@ -26,5 +26,5 @@ void micro_direct(int rows, std::int64_t steps, const float* a, std::int64_t lin
   if constexpr (kRows > 1) micro_direct<kRows - 1>(rows, steps, a, line_stride, k_stride, b, b_stride, tile, add);
 }
 
-inline constexpr GemmKernel kGemmKernel = {kGemmMr,      kGemmNr,        kGemmStrideA,  256,
+inline constexpr GemmKernel kGemmKernel = {kGemmMr,      kGemmNr,        kGemmStrideA,  kGemmKc,
                                            12 * kGemmMr, micro_packed<>, micro_direct<>};

@@ -14,6 +14,8 @@ inline constexpr int kGemmMr = 4;  // without a fused multiply-add products need
 #endif
 inline constexpr int kGemmNr = 2 * kLanes;
 inline constexpr int kGemmStrideA = (kGemmMr + kLanes - 1) / kLanes * kLanes;
+/// Inner positions summed in one go; the sums of these blocks are added in their order.
+inline constexpr std::int64_t kGemmKc = 256;
 
 /// tile (kRows x kGemmNr) = (add ? tile : 0) + A B over `steps`; element (r, k) of A is a[r * line_stride + k *
 /// k_stride].

@@ -37,6 +37,20 @@ LAMINA_INLINE double sum_lanes(vd v) {
   return pair[0] + pair[1];
 }
 
+/// True when a comparison holds in some lane.
+LAMINA_INLINE bool any(vi mask) {
+#if LAMINA_REGISTER_LANES == 16
+  return _mm512_movepi32_mask(reinterpret_cast<__m512i>(mask)) != 0;
+#elif LAMINA_REGISTER_LANES == 8
+  Registers x{float_of(mask)};
+  int bits = 0;
+  for (int i = 0; i < kRegisters; ++i) bits |= _mm256_movemask_ps(x.r[i]);
+  return bits != 0;
+#else
+  return _mm_movemask_ps(float_of(mask)) != 0;
+#endif
+}
+
 /// The m lanes at p (m <= kLanes), the others `rest`.
 template <class T>
 LAMINA_INLINE vf load_part(const T* p, std::int64_t m, float rest = 0) {
@@ -74,7 +88,8 @@ struct Summing {
   static constexpr double kNone = 0;
   static constexpr float kRest = 0;
   struct Wide {
-    Doubles d{};
+    Doubles d;
+    LAMINA_INLINE Wide() : d{} {}
     LAMINA_INLINE void join(vf v) {
       const Doubles x = to_doubles(v);
       d.lo += x.lo;
@@ -98,7 +113,8 @@ template <class Better>
 struct Choosing {
   using Total = float;
   struct Wide {
-    vf v = broadcast(Better::kNone);
+    vf v;
+    LAMINA_INLINE Wide() : v(broadcast(Better::kNone)) {}  // GCC compiles implicit ones for the baseline
     LAMINA_INLINE void join(vf x) { v = Better{}(v, x); }
     LAMINA_INLINE float total() const { return fold_lanes(v, Better{}); }
   };
