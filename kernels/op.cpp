@@ -9,6 +9,11 @@ Cost stream_cost(std::int64_t flops, MetasIn in, MetasIn out) {
   return cost;
 }
 
+const Tensor& Saved::undefined() noexcept {
+  static const Tensor none;
+  return none;
+}
+
 void no_gradient(std::string_view op) { fail<TapeError>(op, "has no gradient"); }
 
 }  // namespace lamina

@@ -51,12 +51,12 @@ struct Saves {
   constexpr Keep operand(std::size_t i) const { return for_operand[i < 8 ? i : 7]; }
 };
 
-/// Which operands' gradients are wanted.
+/// Which operands' gradients are wanted. Operands beyond the 63rd are wanted together.
 class Needs {
  public:
   constexpr Needs() = default;
   constexpr explicit Needs(std::uint64_t bits) : bits_(bits) {}
-  constexpr bool operator[](std::size_t i) const { return i < 64 && ((bits_ >> i) & 1u) != 0; }
+  constexpr bool operator[](std::size_t i) const { return ((bits_ >> (i < 63 ? i : 63)) & 1u) != 0; }
   constexpr bool any() const { return bits_ != 0; }
   constexpr std::uint64_t bits() const { return bits_; }
 
@@ -70,13 +70,14 @@ class Saved {
   Saved(std::span<const Tensor> inputs, std::span<const Tensor> outputs, MetasIn input_metas, MetasIn output_metas)
       : inputs_(inputs), outputs_(outputs), input_metas_(input_metas), output_metas_(output_metas) {}
   /// Undefined unless the record keeps it for a gradient that is wanted.
-  const Tensor& input(std::size_t i) const { return inputs_[i]; }
-  const Tensor& output(std::size_t i) const { return outputs_[i]; }
+  const Tensor& input(std::size_t i) const { return i < inputs_.size() ? inputs_[i] : undefined(); }
+  const Tensor& output(std::size_t i) const { return i < outputs_.size() ? outputs_[i] : undefined(); }
   const Meta& input_meta(std::size_t i) const { return input_metas_[i]; }
   const Meta& output_meta(std::size_t i) const { return output_metas_[i]; }
   std::size_t inputs() const { return input_metas_.size(); }
 
  private:
+  static const Tensor& undefined() noexcept;
   std::span<const Tensor> inputs_, outputs_;
   MetasIn input_metas_, output_metas_;
 };
@@ -151,6 +152,9 @@ struct Tolerance {
   double ulps = 4;
 };
 
+/// An op whose cost declares fewer bytes read than its inputs have (a slice, a gather) says so by one more member,
+/// `static constexpr bool reads_part = true`; of all others the harness demands every byte. `in_place = true` says that
+/// the first outputs may lie on the first inputs, the others on the last inputs (values, gradients, state -> values, state).
 template <class T>
 concept Op = requires(const typename T::Attrs& attrs, MetasIn metas, const Saved& saved, TensorsIn cotangents,
                       Needs needs, In<double> in, Out<double> out) {

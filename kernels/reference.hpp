@@ -21,7 +21,7 @@ void run_reference(ReferenceFunction reference, const void* attrs, Operands in, 
 template <Op O>
 Variant reference_variant(std::string_view name) {
   return {name, Isa::baseline, false, [](const void*, Operands, Operands) { return Support::yes(); },
-          [](const void* attrs, Operands in, Operands out, Executor&, Queue&) {
+          [](const void* attrs, Operands in, Operands out, Executor&, Queue&, MemoryPool&) {
             run_reference(&reference_erased<O>, attrs, in, out);
           }};
 }

@@ -47,6 +47,7 @@ struct Launch {
   Operands out;  ///< dense; shapes and dtypes as inferred; uninitialised
   Executor& executor;
   Queue& queue;
+  MemoryPool& pool;  ///< for scratch memory, see cpu/scratch.hpp
 };
 
 struct Variant {
@@ -54,7 +55,7 @@ struct Variant {
   Isa isa = Isa::baseline;
   bool dense = true;  ///< operands must be contiguous: the dispatcher copies those that are not
   Support (*supports)(const void* attrs, Operands in, Operands out) = nullptr;
-  void (*launch)(const void* attrs, Operands in, Operands out, Executor&, Queue&) = nullptr;
+  void (*launch)(const void* attrs, Operands in, Operands out, Executor&, Queue&, MemoryPool&) = nullptr;
 };
 
 /// Makes a Variant of typed functions:
@@ -67,8 +68,8 @@ constexpr Variant variant(std::string_view name, Isa isa = Isa::baseline, bool d
           [](const void* attrs, Operands in, Operands out) -> Support {
             return supports(*static_cast<const Attrs*>(attrs), in, out);
           },
-          [](const void* attrs, Operands in, Operands out, Executor& executor, Queue& queue) {
-            launch(Launch<Attrs>{*static_cast<const Attrs*>(attrs), in, out, executor, queue});
+          [](const void* attrs, Operands in, Operands out, Executor& executor, Queue& queue, MemoryPool& pool) {
+            launch(Launch<Attrs>{*static_cast<const Attrs*>(attrs), in, out, executor, queue, pool});
           }};
 }
 

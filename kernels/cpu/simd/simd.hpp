@@ -16,24 +16,57 @@ typedef std::uint16_t vh_unaligned __attribute__((vector_size(2 * LAMINA_LANES),
 
 #if LAMINA_REGISTER_LANES == 16
 typedef __m512 vregister;
+typedef __m512i vregister_int;
 #elif LAMINA_REGISTER_LANES == 8
 typedef __m256 vregister;
+typedef __m256i vregister_int;
 #else
 typedef __m128 vregister;
+typedef __m128i vregister_int;
 #endif
+
+union Registers {
+  vf v;
+  vregister r[kRegisters];
+};
+union IntRegisters {
+  vi v;
+  vregister_int r[kRegisters];
+};
 
 #define LAMINA_INLINE [[gnu::always_inline, maybe_unused]] inline
 
 LAMINA_INLINE vf broadcast(float x) { return x - vf{}; }  // x - 0 keeps the sign of -0
 LAMINA_INLINE vi broadcast(std::int32_t x) { return x - vi{}; }
 
+LAMINA_INLINE vi bits_of(vf a) { return reinterpret_cast<vi>(a); }
+LAMINA_INLINE vf float_of(vi a) { return reinterpret_cast<vf>(a); }
+
 LAMINA_INLINE vf load(const float* p) { return *reinterpret_cast<const vf_unaligned*>(p); }
 LAMINA_INLINE void store(float* p, vf v) { *reinterpret_cast<vf_unaligned*>(p) = v; }
+
+/// 0, 1, 2, ...
+LAMINA_INLINE vi lane_numbers() {
+#if LAMINA_LANES == 16
+  return vi{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+#elif LAMINA_LANES == 8
+  return vi{0, 1, 2, 3, 4, 5, 6, 7};
+#else
+  return vi{0, 1, 2, 3};
+#endif
+}
+/// True in the first n lanes.
+LAMINA_INLINE vi first_lanes(std::int64_t n) { return lane_numbers() < broadcast(static_cast<std::int32_t>(n)); }
 
 /// The first n lanes (0 <= n <= kLanes); the others are `rest`. Touches no memory beyond them.
 LAMINA_INLINE vf load_first(const float* p, std::int64_t n, float rest = 0) {
 #if LAMINA_REGISTER_LANES == 16
-  return reinterpret_cast<vf>(_mm512_mask_loadu_ps(_mm512_set1_ps(rest), static_cast<__mmask16>((1u << n) - 1u), p));
+  return _mm512_mask_loadu_ps(_mm512_set1_ps(rest), static_cast<__mmask16>((1u << n) - 1u), p);
+#elif LAMINA_REGISTER_LANES == 8
+  const IntRegisters mask{first_lanes(n)};
+  Registers v;
+  for (int i = 0; i < kRegisters; ++i) v.r[i] = _mm256_maskload_ps(p + 8 * i, mask.r[i]);
+  return mask.v ? v.v : broadcast(rest);
 #else
   vf v = broadcast(rest);
   for (std::int64_t i = 0; i < n; ++i) v[i] = p[i];
@@ -42,16 +75,33 @@ LAMINA_INLINE vf load_first(const float* p, std::int64_t n, float rest = 0) {
 }
 LAMINA_INLINE void store_first(float* p, vf v, std::int64_t n) {
 #if LAMINA_REGISTER_LANES == 16
-  _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << n) - 1u), reinterpret_cast<__m512>(v));
+  _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << n) - 1u), v);
+#elif LAMINA_REGISTER_LANES == 8
+  const IntRegisters mask{first_lanes(n)};
+  const Registers x{v};
+  for (int i = 0; i < kRegisters; ++i) _mm256_maskstore_ps(p + 8 * i, mask.r[i], x.r[i]);
 #else
   for (std::int64_t i = 0; i < n; ++i) p[i] = v[i];
 #endif
 }
 
-union Registers {
-  vf v;
-  vregister r[kRegisters];
-};
+/// The same of 16-bit elements; the other lanes are 0.
+LAMINA_INLINE vh load_first(const std::uint16_t* p, std::int64_t n) {
+#if LAMINA_REGISTER_LANES == 16
+  return reinterpret_cast<vh>(_mm256_maskz_loadu_epi16(static_cast<__mmask16>((1u << n) - 1u), p));
+#else
+  vh v{};
+  for (std::int64_t i = 0; i < n; ++i) v[i] = p[i];
+  return v;
+#endif
+}
+LAMINA_INLINE void store_first(std::uint16_t* p, vh v, std::int64_t n) {
+#if LAMINA_REGISTER_LANES == 16
+  _mm256_mask_storeu_epi16(p, static_cast<__mmask16>((1u << n) - 1u), reinterpret_cast<__m256i>(v));
+#else
+  for (std::int64_t i = 0; i < n; ++i) p[i] = v[i];
+#endif
+}
 
 #if LAMINA_REGISTER_LANES == 16
 LAMINA_INLINE vf fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
@@ -79,18 +129,18 @@ LAMINA_INLINE vf round(vf a) {
 LAMINA_INLINE vf fma(vf a, vf b, vf c) { return a * b + c; }  // rounds twice: baseline has no fused form
 LAMINA_INLINE vf sqrt(vf a) { return _mm_sqrt_ps(a); }
 LAMINA_INLINE vf round(vf a) {
-  const vf magic = broadcast(12582912.0f);  // 1.5 * 2^23: adding it drops the fraction, for |a| < 2^22
-  const vi big = (a >= 4194304.0f) | (a <= -4194304.0f) | (a != a);
-  return big ? a : (a + magic) - magic;
+  // Adding 2^23 to what is smaller drops the fraction.
+  const vi sign = bits_of(a) & static_cast<std::int32_t>(0x80000000);
+  const vf magnitude = float_of(bits_of(a) ^ sign);
+  return magnitude < 8388608.0f ? float_of(bits_of((magnitude + 8388608.0f) - 8388608.0f) | sign) : a;
 }
 #endif
 
 /// Rounds toward zero; undefined outside the range of int32.
 LAMINA_INLINE vi to_int(vf a) { return __builtin_convertvector(a, vi); }
 LAMINA_INLINE vf to_float(vi a) { return __builtin_convertvector(a, vf); }
-LAMINA_INLINE vi bits_of(vf a) { return reinterpret_cast<vi>(a); }
-LAMINA_INLINE vf float_of(vi a) { return reinterpret_cast<vf>(a); }
 LAMINA_INLINE vf abs(vf a) { return float_of(bits_of(a) & 0x7fffffff); }
+/// b where either is NaN.
 LAMINA_INLINE vf min(vf a, vf b) { return a < b ? a : b; }
 LAMINA_INLINE vf max(vf a, vf b) { return a > b ? a : b; }
 
@@ -159,10 +209,13 @@ LAMINA_INLINE vf from_f16(vh h) {
   for (int i = 0; i < kRegisters; ++i) y.r[i] = _mm256_cvtph_ps(x.r[i]);
   return y.v;
 #else
-  vf v;
-  for (int i = 0; i < kLanes; ++i)
-    v[i] = static_cast<float>(__builtin_bit_cast(Half, static_cast<std::uint16_t>(h[i])));
-  return v;
+  const vi w = __builtin_convertvector(h, vi);
+  const vi magnitude = w & 0x7fff;
+  const vi normal = (magnitude << 13) + (112 << 23);
+  const vi subnormal = bits_of(to_float(magnitude) * 5.96046448e-8f);  // 2^-24
+  const vi special = (magnitude << 13) | (magnitude > 0x7c00 ? broadcast(0x7fc00000) : broadcast(0x7f800000));
+  const vi finite = magnitude < 0x400 ? subnormal : normal;
+  return float_of((magnitude < 0x7c00 ? finite : special) | ((w & 0x8000) << 16));
 #endif
 }
 LAMINA_INLINE vh to_f16(vf v) {
@@ -179,19 +232,26 @@ LAMINA_INLINE vh to_f16(vf v) {
   }
   return y.v;
 #else
-  vh h;
-  for (int i = 0; i < kLanes; ++i) h[i] = Half(v[i]).bits;
-  return h;
+  // As Half(float) does it.
+  const vi u = bits_of(v) & 0x7fffffff;
+  const vi normal = (u + 0xfff + ((u >> 13) & 1) - 0x38000000) >> 13;
+  const vi subnormal = bits_of(float_of(u) + 0.5f) - 0x3f000000;
+  const vi special = u > 0x7f800000 ? 0x7e00 | ((u >> 13) & 0x3ff) : broadcast(0x7c00);
+  const vi finite = u < 0x38800000 ? subnormal : normal;
+  const vi sign = (bits_of(v) >> 16) & 0x8000;
+  return __builtin_convertvector((u < 0x477ff000 ? finite : special) | sign, vh);
 #endif
 }
 
-/// How elements of a storage type are read and written as float lanes.
+/// How elements of a storage type are read and written as float lanes: all of them, or the first n and no others.
 template <class T>
 struct Lanes;
 template <>
 struct Lanes<float> {
   LAMINA_INLINE static vf load(const float* p) { return *reinterpret_cast<const vf_unaligned*>(p); }
   LAMINA_INLINE static void store(float* p, vf v) { *reinterpret_cast<vf_unaligned*>(p) = v; }
+  LAMINA_INLINE static vf load(const float* p, std::int64_t n) { return load_first(p, n); }
+  LAMINA_INLINE static void store(float* p, vf v, std::int64_t n) { store_first(p, v, n); }
   LAMINA_INLINE static float get(const float* p) { return *p; }
   LAMINA_INLINE static void put(float* p, float v) { *p = v; }
 };
@@ -199,6 +259,12 @@ template <>
 struct Lanes<BFloat16> {
   LAMINA_INLINE static vf load(const BFloat16* p) { return from_bf16(*reinterpret_cast<const vh_unaligned*>(p)); }
   LAMINA_INLINE static void store(BFloat16* p, vf v) { *reinterpret_cast<vh_unaligned*>(p) = to_bf16(v); }
+  LAMINA_INLINE static vf load(const BFloat16* p, std::int64_t n) {
+    return from_bf16(load_first(reinterpret_cast<const std::uint16_t*>(p), n));
+  }
+  LAMINA_INLINE static void store(BFloat16* p, vf v, std::int64_t n) {
+    store_first(reinterpret_cast<std::uint16_t*>(p), to_bf16(v), n);
+  }
   LAMINA_INLINE static float get(const BFloat16* p) { return static_cast<float>(*p); }
   LAMINA_INLINE static void put(BFloat16* p, float v) { *p = BFloat16(v); }
 };
@@ -206,6 +272,12 @@ template <>
 struct Lanes<Half> {
   LAMINA_INLINE static vf load(const Half* p) { return from_f16(*reinterpret_cast<const vh_unaligned*>(p)); }
   LAMINA_INLINE static void store(Half* p, vf v) { *reinterpret_cast<vh_unaligned*>(p) = to_f16(v); }
+  LAMINA_INLINE static vf load(const Half* p, std::int64_t n) {
+    return from_f16(load_first(reinterpret_cast<const std::uint16_t*>(p), n));
+  }
+  LAMINA_INLINE static void store(Half* p, vf v, std::int64_t n) {
+    store_first(reinterpret_cast<std::uint16_t*>(p), to_f16(v), n);
+  }
   LAMINA_INLINE static float get(const Half* p) { return static_cast<float>(*p); }
   LAMINA_INLINE static void put(Half* p, float v) { *p = Half(v); }
 };

@@ -1,0 +1,83 @@
+#include "lamina/core/rng.hpp"
+#include "tests/ops/arrange.hpp"
+#include "tests/ops/gradient.hpp"
+
+namespace lamina::harness {
+
+Backward::Backward(const OpInfo& op, const Device& device, const Problem& problem, bool strided)
+    : op_(op), problem_(problem), device_(device), strided_(strided) {
+  std::vector<const Tensor*> refs;
+  for (const Array& a : problem.in) {
+    in_.push_back(strided ? arrange(device, a, Arrangement::reversed) : tensor_of(device, a));
+  }
+  for (const Tensor& t : in_) refs.push_back(&t);
+  out_ = refs.empty() ? run_on(device, *op.record, problem.attrs, refs) : run(*op.record, problem.attrs, refs);
+}
+
+std::uint64_t Backward::floating_inputs() const {
+  std::uint64_t bits = 0;
+  for (std::size_t i = 0; i < in_.size(); ++i) bits |= is_floating(in_[i].dtype()) ? std::uint64_t{1} << i : 0;
+  return bits;
+}
+
+std::vector<std::size_t> Backward::floating_outputs() const {
+  std::vector<std::size_t> outputs;
+  for (std::size_t o = 0; o < out_.size(); ++o) {
+    if (is_floating(out_[o].dtype())) outputs.push_back(o);
+  }
+  return outputs;
+}
+
+std::vector<double> Backward::cotangent_values(const OpInfo& op, std::size_t output, std::int64_t count) {
+  const Rng rng(seed(), hash_bytes(std::as_bytes(std::span(op.record->name))), 1000 + output);
+  std::vector<double> values(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = static_cast<double>(static_cast<float>(BFloat16(static_cast<float>(rng.normal(0, i)))));
+  }
+  return values;
+}
+
+std::vector<Tensor> Backward::cotangents(std::uint64_t which) const {
+  std::vector<Tensor> cotangents(out_.size());
+  for (std::size_t o = 0; o < out_.size(); ++o) {
+    if (!is_floating(out_[o].dtype()) || ((which >> o) & 1u) == 0) continue;
+    const Array values = array_of(out_[o].meta(), std::span<const double>(cotangent_values(op_, o, out_[o].count())));
+    cotangents[o] = strided_ ? arrange(device_, values, Arrangement::reversed) : tensor_of(device_, values);
+  }
+  return cotangents;
+}
+
+Tensors Backward::vjp(std::span<const Tensor> cotangents, std::uint64_t needs) const {
+  const Saves& saves = op_.record->saves;
+  Keep keep;
+  for (std::size_t i = 0; i < in_.size(); ++i) {
+    if (saves.unsplit || ((needs >> i) & 1u) != 0) keep = keep | saves.operand(i);
+  }
+  std::vector<Tensor> inputs(in_.size()), outputs(out_.size());
+  std::vector<Meta> input_metas, output_metas;
+  for (std::size_t i = 0; i < in_.size(); ++i) {
+    input_metas.push_back(in_[i].meta());
+    if ((keep.inputs >> i & 1u) != 0) inputs[i] = in_[i];
+  }
+  for (std::size_t o = 0; o < out_.size(); ++o) {
+    output_metas.push_back(out_[o].meta());
+    if ((keep.outputs >> o & 1u) != 0) outputs[o] = out_[o];
+  }
+  const Saved saved(inputs, outputs, input_metas, output_metas);
+  Tensors gradients = op_.record->vjp(problem_.attrs, saved, cotangents, Needs(needs));
+  if (gradients.size() != in_.size()) {
+    fail<Mismatch>("vjp", "{} gradients for {} operands", gradients.size(), in_.size());
+  }
+  for (std::size_t i = 0; i < in_.size(); ++i) {
+    if (!gradients[i].defined()) continue;
+    // Ops of one operand are only called when its gradient is needed.
+    if (((needs >> i) & 1u) == 0) fail<Mismatch>("vjp", "the gradient of operand {} is given, though not needed", i);
+    if (!(gradients[i].meta() == in_[i].meta())) {
+      fail<Mismatch>("vjp", "the gradient of operand {} is {}, the operand {}", i, to_string(gradients[i]),
+                     to_string(in_[i]));
+    }
+  }
+  return gradients;
+}
+
+}  // namespace lamina::harness
