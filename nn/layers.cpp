@@ -149,7 +149,7 @@ Var MaxPool2d::forward(const Var& x) const {
   return max_pool2d(x, {.kernel = {kernel_, kernel_}, .stride = {stride_, stride_}, .padding = {padding_, padding_}});
 }
 
-Var GlobalAvgPool::forward(const Var& x) const { return global_avg_pool(x); }
+Var GlobalAvgPool::forward(const Var& x) const { return mean(x, {2, 3}); }
 
 Var Flatten::forward(const Var& x) const {
   const std::int64_t rows = x.shape().rank() > 0 ? x.shape()[0] : 1;
