@@ -456,7 +456,8 @@ struct TapConvPlan {
     // Small images together, so that weights are read from the cache more than once, and tiles are full.
     const Size wanted = c.outputs * depth > 16384 || height * length < 4 * kLanes ? 256 : 1;
     together = least(c.images, div_up(wanted, height * length));
-    together = most(1, least(together, kCopyFloats / most(1, floats_of(1, height, length))));
+    const Size limit = c.outputs * depth > 262144 ? 3 * kCopyFloats : kCopyFloats;
+    together = most(1, least(together, limit / most(1, floats_of(1, height, length))));
     if (phased) together = most(1, least(together, kPhaseFloats / (height * phase_row)));
   }
   Size choose_pixels() const {
@@ -480,17 +481,21 @@ void pack_weights(const TapConvPlan& plan, const TapPhase& phase, const float* w
   const Size size = plan.channel_lanes ? block.size * kLanes : block.size;
   const Size taps = Size{phase.rows.taps} * phase.columns.taps;
   const float* from = weight + block.first * c.weight_output;
-  if (plan.channel_lanes && c.weight_output == c.channels * taps && c.weight_channel == taps) {
-    bool in_order = true;
-    for (int q = 0; q < phase.columns.taps; ++q) in_order = in_order && phase.columns.index[q] == q;
-    for (int p = 0; p < phase.rows.taps; ++p) in_order = in_order && phase.rows.index[p] == p;
-    if (in_order) {
-      const Size steps = c.channels * taps;
-      if (block.size == 1) return pack_panel<kLanes>(to, from, c.weight_output, 1, block.count, steps);
-      if (block.size == 2) return pack_panel<2 * kLanes>(to, from, c.weight_output, 1, block.count, steps);
-      if (block.size == 3) return pack_panel<3 * kLanes>(to, from, c.weight_output, 1, block.count, steps);
-      return pack_panel<4 * kLanes>(to, from, c.weight_output, 1, block.count, steps);
-    }
+  if (plan.channel_lanes && taps == least(c.weight_output, c.weight_channel)) {  // all taps of the kernel
+    auto pack = [&]<int kVectors>() {
+      if (c.weight_channel == taps) {
+        pack_panel<kVectors * kLanes>(to, from, c.weight_output, 1, block.count, c.channels * taps);
+        return;
+      }
+      for (Size ch = 0; ch < c.channels; ++ch) {
+        pack_panel<kVectors * kLanes>(to + ch * taps * size, from + ch * c.weight_channel, c.weight_output, 1,
+                                      block.count, taps);
+      }
+    };
+    if (block.size == 1) return pack.template operator()<1>();
+    if (block.size == 2) return pack.template operator()<2>();
+    if (block.size == 3) return pack.template operator()<3>();
+    return pack.template operator()<4>();
   }
   for (Size ch = 0; ch < c.channels; ++ch) {
     for (Size o = 0; o < size; ++o) {
@@ -743,6 +748,16 @@ void run_tap_conv(const TapConv& c, Executor& executor, MemoryPool& pool) {
       const PhaseTable& table_of = tables[p];
       float* target = plan.phased ? planes + p * plan.band * plan.width : out + i0 * plan.line + j0;
       const float* phase_weights = weights + group * packed + table_of.weights;
+      if (table_of.taps == 0) {
+        for (Size m = 0; m < images && plan.phased; ++m) {
+          for (Size o = blocks[first_block].first; o < blocks[last_block - 1].first + blocks[last_block - 1].count;
+               ++o) {
+            float* to = target + (m * c.outputs + o) * plan.plane;
+            for (Size q = 0; q < plan.band * plan.width; ++q) to[q] = 0;
+          }
+        }
+        if (plan.phased) continue;
+      }
       const Size chunks = table_of.depth <= 2 * kChunk + kChunk / 2 ? 1 : div_up(table_of.depth, kChunk);
       const Size chunk = most(1, div_up(c.channels, chunks));
       for (Size b0 = first_block; b0 < last_block; b0 += group_blocks) {
@@ -1158,6 +1173,97 @@ void run_tap_weight_grad(const TapWeightGrad& g, Executor& executor, MemoryPool&
   } else {
     executor.run(parts_of_finish, finish);
   }
+}
+
+// ---- kernels of 1 x 1: products of matrices ----
+
+/// Images (n, channels, pixels) as a matrix of channels x all pixels, whose lines are pixels.
+struct PixelColumns {
+  const float* data;
+  Size channels, pixels;
+  void pack(float* to, Size first, Size lines, Size k0, Size steps) const {
+    const Size image = first / pixels, pixel = first % pixels;
+    const float* from = data + (image * channels + k0) * pixels + pixel;
+    if (pixel + lines <= pixels) return pack_panel<kGemmNr>(to, from, 1, pixels, lines, steps);
+    for (Size k = 0; k < steps; ++k) {
+      for (Size j = 0; j < kGemmNr; ++j) {
+        const Size at = first + j, n = at / pixels;
+        to[k * kGemmNr + j] = j < lines ? data[(n * channels + k0 + k) * pixels + at % pixels] : 0.0f;
+      }
+    }
+  }
+  GemmOperand direct() const { return {}; }
+};
+
+/// The same matrix whose lines are channels.
+template <int kStride>
+struct PixelRows {
+  const float* data;
+  Size channels, pixels;
+  void pack(float* to, Size first, Size lines, Size k0, Size steps) const {
+    for (Size k = k0; k < k0 + steps;) {
+      const Size image = k / pixels, pixel = k % pixels, count = least(pixels - pixel, k0 + steps - k);
+      pack_panel<kStride>(to + (k - k0) * kStride, data + (image * channels + first) * pixels + pixel, pixels, 1, lines,
+                          count);
+      k += count;
+    }
+  }
+  GemmOperand direct() const { return {}; }
+};
+
+/// Stores tiles of (outputs x all pixels), plus bias, as images.
+void put_pixel_tile(const float* tile, Size row, Size rows, Size column, Size columns, const float* bias, Size outputs,
+                    Size pixels, float* out) {
+  const Size image = column / pixels;
+  if (column % pixels + columns <= pixels) {
+    float* y = out + image * (outputs - 1) * pixels;  // columns count on through the images
+    store_tile(tile, y, pixels, row, rows, column, columns,
+               [&](vf v, Size i, Size) { return bias != nullptr ? v + broadcast(bias[i]) : v; });
+    return;
+  }
+  for (Size i = 0; i < rows; ++i) {
+    const float shift = bias != nullptr ? bias[row + i] : 0.0f;
+    for (Size j = 0; j < columns; ++j) {
+      const Size at = column + j;
+      out[(at / pixels * outputs + row + i) * pixels + at % pixels] = tile[i * kGemmNr + j] + shift;
+    }
+  }
+}
+
+void conv2d_pointwise(const Launch<Conv2d::Attrs>& launch) {
+  const PointwiseSizes s = pointwise_sizes(launch.in[0], launch.out[0]);
+  const float* bias = launch.in.size() > 2 ? launch.in[2].as<const float>() : nullptr;
+  float* y = launch.out[0].as<float>();
+  gemm(
+      s.outputs, s.images * s.pixels, s.channels, GemmA<float>{launch.in[1].as<const float>(), s.channels, 1},
+      PixelColumns{launch.in[0].as<const float>(), s.channels, s.pixels},
+      [&](const float* tile, Size row, Size rows, Size column, Size columns) {
+        put_pixel_tile(tile, row, rows, column, columns, bias, s.outputs, s.pixels, y);
+      },
+      launch.executor, launch.pool);
+}
+void conv2d_input_grad_pointwise(const Launch<Conv2dInputGrad::Attrs>& launch) {
+  const PointwiseSizes s = pointwise_sizes(launch.out[0], launch.in[0]);
+  float* dx = launch.out[0].as<float>();
+  gemm(
+      s.channels, s.images * s.pixels, s.outputs, GemmA<float>{launch.in[1].as<const float>(), 1, s.channels},
+      PixelColumns{launch.in[0].as<const float>(), s.outputs, s.pixels},
+      [&](const float* tile, Size row, Size rows, Size column, Size columns) {
+        put_pixel_tile(tile, row, rows, column, columns, nullptr, s.channels, s.pixels, dx);
+      },
+      launch.executor, launch.pool);
+}
+void conv2d_weight_grad_pointwise(const Launch<Conv2dWeightGrad::Attrs>& launch) {
+  const PointwiseSizes s = pointwise_sizes(launch.in[1], launch.in[0]);
+  float* dw = launch.out[0].as<float>();
+  gemm(
+      s.outputs, s.channels, s.images * s.pixels,
+      PixelRows<kGemmStrideA>{launch.in[0].as<const float>(), s.outputs, s.pixels},
+      PixelRows<kGemmNr>{launch.in[1].as<const float>(), s.channels, s.pixels},
+      [&](const float* tile, Size row, Size rows, Size column, Size columns) {
+        store_tile(tile, dw, s.channels, row, rows, column, columns, [](vf v, Size, Size) { return v; });
+      },
+      launch.executor, launch.pool);
 }
 
 void conv2d(const Launch<Conv2d::Attrs>& launch) { plan_conv2d(launch, run_tap_conv); }
