@@ -101,14 +101,29 @@ std::vector<PhaseAxis> phases_of(const Conv2dAttrs& a, std::size_t d, std::int64
   return phases;
 }
 
-Support supports(const Conv2d::Attrs&, Operands in, Operands out) {
-  return all_floating<DType::f32>(in, out) ? Support::yes() : Support::no("other dtype");
+constexpr Support kOtherDtype = Support::no("other dtype");
+
+template <class O>
+Support supports(const typename O::Attrs&, Operands in, Operands out) {
+  return all_floating<DType::f32>(in, out) ? Support::yes() : kOtherDtype;
 }
-Support supports_input_grad(const Conv2dInputGrad::Attrs&, Operands in, Operands out) {
-  return all_floating<DType::f32>(in, out) ? Support::yes() : Support::no("other dtype");
+
+// x, weight and y of the convolution, wherever an op has them.
+Support supports_pointwise(const Conv2dAttrs& a, const Operand& x, const Operand& weight, const Operand& y) {
+  const Shape& w = weight.shape();
+  if (w[2] != 1 || w[3] != 1 || a.stride[0] != 1 || a.stride[1] != 1 || a.padding[0] != 0 || a.padding[1] != 0 ||
+      a.groups != 1) {
+    return Support::no("kernels of 1 x 1 with stride 1, no padding and one group only");
+  }
+  if (w[0] < 24 || w[1] < 24) return Support::no("few channels");
+  return x.count() > 0 && y.count() > 0 ? Support::yes() : Support::no("empty");
 }
-Support supports_weight_grad(const Conv2dWeightGrad::Attrs&, Operands in, Operands out) {
-  return all_floating<DType::f32>(in, out) ? Support::yes() : Support::no("other dtype");
+template <class O>
+Support supports_product(const typename O::Attrs& attrs, Operands in, Operands out) {
+  if (!all_floating<DType::f32>(in, out)) return kOtherDtype;
+  if constexpr (std::is_same_v<O, Conv2d>) return supports_pointwise(attrs, in[0], in[1], out[0]);
+  if constexpr (std::is_same_v<O, Conv2dInputGrad>) return supports_pointwise(attrs.conv, out[0], in[1], in[0]);
+  if constexpr (std::is_same_v<O, Conv2dWeightGrad>) return supports_pointwise(attrs.conv, in[1], out[0], in[0]);
 }
 
 }  // namespace
@@ -198,23 +213,35 @@ void plan_conv2d_weight_grad(const Launch<Conv2dWeightGrad::Attrs>& launch, RunT
   run(g, launch.executor, launch.pool);
 }
 
+PointwiseSizes pointwise_sizes(const Operand& x, const Operand& y) {
+  return {x.shape()[0], x.shape()[1], y.shape()[1], x.shape()[2] * x.shape()[3]};
+}
+
 template <>
 std::span<const Variant> cpu_variants<Conv2d>() {
-  static constexpr Variant table[] = {LAMINA_ISA_VARIANTS(Conv2d, supports, "conv2d.cpu.direct.f32", conv2d, true)};
+  static constexpr Variant table[] = {
+      LAMINA_ISA_VARIANTS(Conv2d, supports_product<Conv2d>, "conv2d.cpu.product.f32", conv2d_pointwise, true),
+      LAMINA_ISA_VARIANTS(Conv2d, supports<Conv2d>, "conv2d.cpu.direct.f32", conv2d, true)};
   return table;
 }
 
 template <>
 std::span<const Variant> cpu_variants<Conv2dInputGrad>() {
-  static constexpr Variant table[] = {LAMINA_ISA_VARIANTS(Conv2dInputGrad, supports_input_grad,
-                                                          "conv2d_input_grad.cpu.direct.f32", conv2d_input_grad, true)};
+  static constexpr Variant table[] = {
+      LAMINA_ISA_VARIANTS(Conv2dInputGrad, supports_product<Conv2dInputGrad>, "conv2d_input_grad.cpu.product.f32",
+                          conv2d_input_grad_pointwise, true),
+      LAMINA_ISA_VARIANTS(Conv2dInputGrad, supports<Conv2dInputGrad>, "conv2d_input_grad.cpu.direct.f32",
+                          conv2d_input_grad, true)};
   return table;
 }
 
 template <>
 std::span<const Variant> cpu_variants<Conv2dWeightGrad>() {
-  static constexpr Variant table[] = {LAMINA_ISA_VARIANTS(
-      Conv2dWeightGrad, supports_weight_grad, "conv2d_weight_grad.cpu.direct.f32", conv2d_weight_grad, true)};
+  static constexpr Variant table[] = {
+      LAMINA_ISA_VARIANTS(Conv2dWeightGrad, supports_product<Conv2dWeightGrad>, "conv2d_weight_grad.cpu.product.f32",
+                          conv2d_weight_grad_pointwise, true),
+      LAMINA_ISA_VARIANTS(Conv2dWeightGrad, supports<Conv2dWeightGrad>, "conv2d_weight_grad.cpu.direct.f32",
+                          conv2d_weight_grad, true)};
   return table;
 }
 

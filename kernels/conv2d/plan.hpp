@@ -87,6 +87,13 @@ using RunTapWeightGrad = void (*)(const TapWeightGrad&, Executor&, MemoryPool&);
 template <class Attrs>
 struct Launch;
 
+/// Of a convolution with a kernel of 1 x 1 that touches every pixel once: images (n, channels or outputs, pixels).
+struct PointwiseSizes {
+  std::int64_t images, channels, outputs, pixels;
+};
+struct Operand;
+PointwiseSizes pointwise_sizes(const Operand& x, const Operand& y);
+
 /// Give the sums an op consists of to `run`.
 void plan_conv2d(const Launch<Conv2d::Attrs>& launch, RunTapConv run);
 void plan_conv2d_input_grad(const Launch<Conv2dInputGrad::Attrs>& launch, RunTapConv run);

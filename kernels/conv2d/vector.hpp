@@ -55,6 +55,66 @@ struct CopyLayout {
   }
 };
 
+// Loads of the lanes [lo, hi) only; the others are 0 and their memory is not touched.
+#if LAMINA_REGISTER_LANES == 16
+typedef __mmask16 LaneMask;
+LAMINA_INLINE LaneMask lanes_between(Size lo, Size hi) {
+  lo = least(most(lo, 0), kLanes);
+  hi = least(most(hi, lo), kLanes);
+  return static_cast<__mmask16>(((1u << hi) - 1u) & ~((1u << lo) - 1u));
+}
+LAMINA_INLINE vf load_masked(const float* p, LaneMask mask) { return _mm512_maskz_loadu_ps(mask, p); }
+#else
+typedef vi LaneMask;
+LAMINA_INLINE LaneMask lanes_between(Size lo, Size hi) {
+  lo = least(most(lo, 0), kLanes);
+  hi = least(most(hi, lo), kLanes);
+  return first_lanes(hi) & ~first_lanes(lo);
+}
+LAMINA_INLINE vf load_masked(const float* p, LaneMask mask) {
+#if LAMINA_REGISTER_LANES == 8
+  const IntRegisters m{mask};
+  Registers v;
+  for (int i = 0; i < kRegisters; ++i) v.r[i] = _mm256_maskload_ps(p + 8 * i, m.r[i]);
+  return v.v;
+#else
+  vf v{};
+  for (int i = 0; i < kLanes; ++i) {
+    if (mask[i] != 0) v[i] = p[i];
+  }
+  return v;
+#endif
+}
+#endif
+
+/// Rows of up to kVectors vectors: positions [lo, hi) from `from` on, kStep (1 or 2) apart; zeros elsewhere. Rows of
+/// the source outside [0, height) are zeros; `y` is the first, the next ones `step` further. Writes whole vectors.
+template <int kVectors, int kStep>
+LAMINA_INLINE void fill_short_rows(float* to, Size pitch, Size rows, Size y, Size step, Size height, const float* from,
+                                   Size line, Size lo, Size hi) {
+  LaneMask masks[kVectors * kStep];
+  for (int v = 0; v < kVectors * kStep; ++v) {
+    masks[v] = lanes_between(lo * kStep - v * kLanes, (hi - 1) * kStep + 1 - v * kLanes);
+  }
+  for (Size r = 0; r < rows; ++r, y += step, to += pitch) {
+    const bool inside = y >= 0 && y < height;
+    const float* source = from + y * line;
+    LAMINA_UNROLL
+    for (int v = 0; v < kVectors; ++v) {
+      vf x{};
+      if (inside) {
+        if constexpr (kStep == 1) {
+          x = load_masked(source + v * kLanes, masks[v]);
+        } else {
+          x = even_elements(load_masked(source + 2 * v * kLanes, masks[2 * v]),
+                            load_masked(source + (2 * v + 1) * kLanes, masks[2 * v + 1]));
+        }
+      }
+      store(to + v * kLanes, x);
+    }
+  }
+}
+
 /// `count` elements at `from`, `step` apart, as positions [lo, hi) of a row of `count` floats; zeros elsewhere. Writes
 /// up to kLanes - 1 floats more. `end` bounds what may be read.
 LAMINA_INLINE void fill_row(float* to, Size count, const float* from, Size lo, Size hi, Size step) {
@@ -120,6 +180,26 @@ void fill_copy(const TapAxis& rows, const TapAxis& columns, const CopyLayout& la
           const float* source = in + m * image_stride + c * plane;
           float* row = to + m * layout.rows * layout.pitch;
           Size y = rows.start[rc] + i0 * rows.step;
+          if (columns.step <= 2 && layout.pitch <= 3 * kLanes && hi > lo && (!whole_rows || layout.pitch < kLanes)) {
+            const Size vectors = div_up(layout.pitch, kLanes), count = band + rows.extra;
+            auto fill = [&]<int kVectors>() {
+              if (columns.step == 1) {
+                fill_short_rows<kVectors, 1>(row, layout.pitch, count, y, rows.step, rows.extent, source + first,
+                                             columns.extent, lo, hi);
+              } else {
+                fill_short_rows<kVectors, 2>(row, layout.pitch, count, y, rows.step, rows.extent, source + first,
+                                             columns.extent, lo, hi);
+              }
+            };
+            if (vectors == 1) {
+              fill.template operator()<1>();
+            } else if (vectors == 2) {
+              fill.template operator()<2>();
+            } else {
+              fill.template operator()<3>();
+            }
+            continue;
+          }
           if (whole_rows && hi > lo) {
             fill_rows(row, band + rows.extra, y, rows.extent, source + first, columns.extent, lo, hi);
             continue;
@@ -184,30 +264,31 @@ void pixel_tile(const float* const* x, const std::int32_t* taps, Size tap_count,
   }
 }
 
-/// kPixels neighbouring pixels x kVectors vectors of output channels; sums[pixel][vector].
-template <int kPixels, int kVectors>
+/// kCells times kPixels neighbouring pixels x kVectors vectors of output channels; sums[cell][pixel][vector].
+template <int kCells, int kPixels, int kVectors>
 void channel_tile(const float* const* x, const std::int32_t* taps, Size tap_count, Size channels, Size channel,
                   const float* w, float* sums, bool add) {
-  vf acc[kPixels][kVectors] = {};
-  const float* at = x[0];
+  vf acc[kCells * kPixels][kVectors] = {};
+  const float* at[kCells];
+  for (int v = 0; v < kCells; ++v) at[v] = x[v];
   for (Size c = 0; c < channels; ++c) {
     for (Size t = 0; t < tap_count; ++t) {
-      const float* pixels = at + taps[t];
+      const Size offset = taps[t];
       vf weight[kVectors];
       LAMINA_UNROLL
       for (int v = 0; v < kVectors; ++v) weight[v] = load(w + v * kLanes);
       LAMINA_UNROLL
-      for (int p = 0; p < kPixels; ++p) {
-        const vf pixel = broadcast(pixels[p]);
+      for (int p = 0; p < kCells * kPixels; ++p) {
+        const vf pixel = broadcast(at[p / kPixels][offset + p % kPixels]);
         LAMINA_UNROLL
         for (int v = 0; v < kVectors; ++v) acc[p][v] = fma(pixel, weight[v], acc[p][v]);
       }
       w += kVectors * kLanes;
     }
-    at += channel;
+    for (int v = 0; v < kCells; ++v) at[v] += channel;
   }
   LAMINA_UNROLL
-  for (int p = 0; p < kPixels; ++p) {
+  for (int p = 0; p < kCells * kPixels; ++p) {
     LAMINA_UNROLL
     for (int v = 0; v < kVectors; ++v) {
       float* to = sums + (p * kVectors + v) * kLanes;
@@ -235,12 +316,15 @@ Tile pixel_tile_of(Size vectors, Size outputs) {
                         : pixel_tile_of<1>(vectors);
 }
 template <int kPixels>
-Tile channel_tile_of(Size vectors) {
-  if constexpr (kPixels <= 4) {
-    if (vectors == 4) return channel_tile<kPixels, 4>;
-    if (vectors == 3) return channel_tile<kPixels, 3>;
+Tile channel_tile_of(Size cells, Size vectors) {
+  if constexpr (kPixels == 7) {
+    if (cells == 2) return vectors == 2 ? channel_tile<2, kPixels, 2> : channel_tile<2, kPixels, 1>;
   }
-  return vectors == 2 ? channel_tile<kPixels, 2> : channel_tile<kPixels, 1>;
+  if constexpr (kPixels <= 4) {
+    if (vectors == 4) return channel_tile<1, kPixels, 4>;
+    if (vectors == 3) return channel_tile<1, kPixels, 3>;
+  }
+  return vectors == 2 ? channel_tile<1, kPixels, 2> : channel_tile<1, kPixels, 1>;
 }
 
 // The widths of tiles: pixels of the channel kind, best first; outputs and vectors of the pixel kind.
@@ -257,16 +341,16 @@ inline constexpr Size kMaxOutputs = 4;
 inline constexpr Size kMaxPixels = 14;
 inline constexpr Size kMaxSums = 32 * kLanes;
 
-Tile channel_tile_of(Size pixels, Size vectors) {
+Tile channel_tile_of(Size pixels, Size cells, Size vectors) {
 #if LAMINA_LANES == 16
-  if (pixels == 14) return channel_tile_of<14>(vectors);
-  if (pixels == 8) return channel_tile_of<8>(vectors);
-  if (pixels == 7) return channel_tile_of<7>(vectors);
+  if (pixels == 14) return channel_tile_of<14>(cells, vectors);
+  if (pixels == 8) return channel_tile_of<8>(cells, vectors);
+  if (pixels == 7) return channel_tile_of<7>(cells, vectors);
 #elif LAMINA_LANES == 8
-  if (pixels == 6) return channel_tile_of<6>(vectors);
-  if (pixels == 5) return channel_tile_of<5>(vectors);
+  if (pixels == 6) return channel_tile_of<6>(cells, vectors);
+  if (pixels == 5) return channel_tile_of<5>(cells, vectors);
 #endif
-  return pixels == 4 ? channel_tile_of<4>(vectors) : channel_tile_of<1>(vectors);
+  return pixels == 4 ? channel_tile_of<4>(cells, vectors) : channel_tile_of<1>(cells, vectors);
 }
 LAMINA_INLINE Size max_channel_vectors(Size pixels) {
   return pixels == 1 ? 4 : pixels == 4 ? (kLanes == 16 ? 4 : 3) : 2;
@@ -301,8 +385,9 @@ struct PhaseTable {
   Size offsets, weights;
 };
 
-inline constexpr Size kChunk = 128;       // products of a sum made in registers before the sums are added up
-inline constexpr Size kGroupSums = 4096;  // floats of sums worked on together
+inline constexpr Size kChunk = 128;           // products of a sum made in registers before the sums are added up
+inline constexpr Size kGroupSums = 4096;      // floats of sums worked on together
+inline constexpr Size kNearWeights = 131072;  // floats of weights that stay in the cache while pixels pass
 inline constexpr Size kPhaseFloats = 131072;
 
 struct TapConvPlan {
@@ -349,7 +434,8 @@ struct TapConvPlan {
     const Size used = rows_apart ? length : height * length;
     const Size percent = 100 * used / round_up(used, kLanes);  // of the lanes of pixels that would be in use
     const bool deep = kLanes == 16 && depth >= 250 && length % kLanes != 0;
-    channel_lanes = (c.outputs >= 2 * kLanes && (deep || percent < 80)) || (c.outputs >= kLanes && percent < 40);
+    const Size enough = kLanes == 16 ? 80 : 90;
+    channel_lanes = (c.outputs >= 2 * kLanes && (deep || percent < enough)) || (c.outputs >= kLanes && percent < 40);
   }
 
   Size floats_of(Size images, Size height, Size length) const {
@@ -370,7 +456,8 @@ struct TapConvPlan {
     // Small images together, so that weights are read from the cache more than once, and tiles are full.
     const Size wanted = c.outputs * depth > 16384 || height * length < 4 * kLanes ? 256 : 1;
     together = least(c.images, div_up(wanted, height * length));
-    together = most(1, least(together, kCopyFloats / most(1, floats_of(1, height, length))));
+    const Size limit = c.outputs * depth > 262144 ? 3 * kCopyFloats : kCopyFloats;
+    together = most(1, least(together, limit / most(1, floats_of(1, height, length))));
     if (phased) together = most(1, least(together, kPhaseFloats / (height * phase_row)));
   }
   Size choose_pixels() const {
@@ -394,17 +481,21 @@ void pack_weights(const TapConvPlan& plan, const TapPhase& phase, const float* w
   const Size size = plan.channel_lanes ? block.size * kLanes : block.size;
   const Size taps = Size{phase.rows.taps} * phase.columns.taps;
   const float* from = weight + block.first * c.weight_output;
-  if (plan.channel_lanes && c.weight_output == c.channels * taps && c.weight_channel == taps) {
-    bool in_order = true;
-    for (int q = 0; q < phase.columns.taps; ++q) in_order = in_order && phase.columns.index[q] == q;
-    for (int p = 0; p < phase.rows.taps; ++p) in_order = in_order && phase.rows.index[p] == p;
-    if (in_order) {
-      const Size steps = c.channels * taps;
-      if (block.size == 1) return pack_panel<kLanes>(to, from, c.weight_output, 1, block.count, steps);
-      if (block.size == 2) return pack_panel<2 * kLanes>(to, from, c.weight_output, 1, block.count, steps);
-      if (block.size == 3) return pack_panel<3 * kLanes>(to, from, c.weight_output, 1, block.count, steps);
-      return pack_panel<4 * kLanes>(to, from, c.weight_output, 1, block.count, steps);
-    }
+  if (plan.channel_lanes && taps == least(c.weight_output, c.weight_channel)) {  // all taps of the kernel
+    auto pack = [&]<int kVectors>() {
+      if (c.weight_channel == taps) {
+        pack_panel<kVectors * kLanes>(to, from, c.weight_output, 1, block.count, c.channels * taps);
+        return;
+      }
+      for (Size ch = 0; ch < c.channels; ++ch) {
+        pack_panel<kVectors * kLanes>(to + ch * taps * size, from + ch * c.weight_channel, c.weight_output, 1,
+                                      block.count, taps);
+      }
+    };
+    if (block.size == 1) return pack.template operator()<1>();
+    if (block.size == 2) return pack.template operator()<2>();
+    if (block.size == 3) return pack.template operator()<3>();
+    return pack.template operator()<4>();
   }
   for (Size ch = 0; ch < c.channels; ++ch) {
     for (Size o = 0; o < size; ++o) {
@@ -464,7 +555,7 @@ LAMINA_INLINE void put_pixels(float* out, const Cell& cell, const Size* offsets,
   }
 }
 
-/// Stores the sums of a tile: `vectors` cells, or one cell of channel lanes. `out` is the plane of output channel 0.
+/// Stores the sums of `vectors` cells. `out` is the plane of output channel 0.
 void put_tile(const TapConvPlan& plan, const OutputBlock& block, const Cell* cells, Size vectors, const Size* offsets,
               const float* sums, const float* bias, float* out) {
   if (!plan.channel_lanes) {
@@ -477,17 +568,25 @@ void put_tile(const TapConvPlan& plan, const OutputBlock& block, const Cell* cel
     }
     return;
   }
-  for (Size v = 0; v < block.size && v * kLanes < block.count; ++v) {
-    const Size first = block.first + v * kLanes, count = least(kLanes, block.count - v * kLanes);
-    const vf shift = bias != nullptr ? load_first(bias + first, count) : vf{};
-    vf square[kLanes];
-    for (Size p = 0; p < kLanes; ++p) {
-      square[p] = p < plan.pixels ? load(sums + (p * block.size + v) * kLanes) + shift : vf{};
+  for (Size n = 0; n < vectors; ++n) {
+    // Two cells of one vector's worth of neighbouring pixels are stored together.
+    const bool pair = !plan.scattered && 2 * plan.pixels <= kLanes && n + 1 < vectors &&
+                      cells[n].valid == plan.pixels && cells[n + 1].out == cells[n].out + plan.pixels;
+    const Size there = pair ? 2 * plan.pixels : plan.pixels;
+    const Cell cell{0, cells[n].out, pair ? plan.pixels + cells[n + 1].valid : cells[n].valid};
+    for (Size v = 0; v < block.size && v * kLanes < block.count; ++v) {
+      const Size first = block.first + v * kLanes, count = least(kLanes, block.count - v * kLanes);
+      const vf shift = bias != nullptr ? load_first(bias + first, count) : vf{};
+      vf square[kLanes];
+      for (Size p = 0; p < kLanes; ++p) {
+        square[p] = p < there ? load(sums + ((n * plan.pixels + p) * block.size + v) * kLanes) + shift : vf{};
+      }
+      transpose(square);
+      for (Size o = 0; o < count; ++o) {
+        put_pixels(out + (first + o) * plan.plane, cell, offsets, plan.scattered, square[o]);
+      }
     }
-    transpose(square);
-    for (Size o = 0; o < count; ++o) {
-      put_pixels(out + (first + o) * plan.plane, cells[0], offsets, plan.scattered, square[o]);
-    }
+    if (pair) ++n;
   }
 }
 
@@ -606,13 +705,15 @@ void run_tap_conv(const TapConv& c, Executor& executor, MemoryPool& pool) {
 
   // A group of tiles and blocks goes through the channels together, a chunk at a time, while the chunk's weights
   // (channel lanes) or pixels (pixel lanes) are near.
-  const Size max_vectors = plan.channel_lanes ? 1 : max_pixel_vectors(blocks[0].size);
-  const Size tile_floats = (plan.channel_lanes ? plan.pixels : max_vectors) * block_size * kLanes;
-  const Size group_tiles = plan.channel_lanes ? most(1, least(16, kGroupSums / tile_floats)) : 1;
-  const Size group_blocks = plan.channel_lanes ? 1 : most(1, least(block_count, kGroupSums / tile_floats));
+  const Size max_vectors = plan.channel_lanes ? (plan.pixels == 7 ? 2 : 1) : max_pixel_vectors(blocks[0].size);
+  const Size cell_floats = (plan.channel_lanes ? plan.pixels : 1) * block_size * kLanes;
+  const Size group_cells = plan.channel_lanes ? most(2, least(16, kGroupSums / cell_floats)) : max_vectors;
+  const Size near = most(1, kNearWeights / most(1, block_size * lanes * tables[0].depth));
+  const Size group_blocks =
+      plan.channel_lanes ? 1 : most(1, least(least(block_count, near), kGroupSums / (group_cells * cell_floats)));
   const Size max_cells = plan.together * plan.band * (plan.width / plan.pixels + 1) + 1;
   const Size copy_floats = round_up(layout.floats + kSlack, 16);
-  const Size sum_floats = group_tiles * group_blocks * tile_floats;
+  const Size sum_floats = group_cells * group_blocks * cell_floats;
   const Size phase_floats = plan.phased ? round_up(plan.together * c.outputs * plan.plane + kSlack, 16) : 0;
   const Size cell_bytes = round_up(max_cells * Size{sizeof(Cell)}, 64);
   const Size table = plan.scattered ? plan.together * plan.band * plan.width : 0;
@@ -647,40 +748,52 @@ void run_tap_conv(const TapConv& c, Executor& executor, MemoryPool& pool) {
       const PhaseTable& table_of = tables[p];
       float* target = plan.phased ? planes + p * plan.band * plan.width : out + i0 * plan.line + j0;
       const float* phase_weights = weights + group * packed + table_of.weights;
-      const Size chunk = most(1, kChunk / most(1, table_of.taps));
+      if (table_of.taps == 0) {
+        for (Size m = 0; m < images && plan.phased; ++m) {
+          for (Size o = blocks[first_block].first; o < blocks[last_block - 1].first + blocks[last_block - 1].count;
+               ++o) {
+            float* to = target + (m * c.outputs + o) * plan.plane;
+            for (Size q = 0; q < plan.band * plan.width; ++q) to[q] = 0;
+          }
+        }
+        if (plan.phased) continue;
+      }
+      const Size chunks = table_of.depth <= 2 * kChunk + kChunk / 2 ? 1 : div_up(table_of.depth, kChunk);
+      const Size chunk = most(1, div_up(c.channels, chunks));
       for (Size b0 = first_block; b0 < last_block; b0 += group_blocks) {
         const Size b1 = least(last_block, b0 + group_blocks);
         for (Size cell = 0; cell < cell_count;) {
-          // Tiles of this group, and vectors of each.
+          // Cells of this group.
           const Size left = cell_count - cell;
-          const Size tiles = plan.channel_lanes ? least(group_tiles, left) : 1;
-          const Size vectors = plan.channel_lanes        ? 1
-                               : left <= max_vectors     ? (left > 4 ? 4 : left)
-                               : left == max_vectors + 1 ? div_up(left, 2)
-                                                         : max_vectors;
+          Size here = least(left, group_cells);
+          if (!plan.channel_lanes) {
+            here = left < max_vectors                            ? least(left, 4)
+                   : left == max_vectors + 1 && max_vectors <= 4 ? div_up(left, 2)
+                                                                 : max_vectors;
+          }
           for (Size c0 = 0; c0 == 0 || c0 < c.channels; c0 += chunk) {
             const Size channels = least(chunk, c.channels - c0);
             for (Size b = b0; b < b1; ++b) {
               const OutputBlock& block = blocks[b];
-              const Tile tile =
-                  plan.channel_lanes ? channel_tile_of(plan.pixels, block.size) : pixel_tile_of(vectors, block.size);
               const float* w = phase_weights + block.first * table_of.depth + c0 * table_of.taps * block.size * lanes;
-              float* own = sums + (b - b0) * group_tiles * tile_floats;
-              for (Size t = 0; t < tiles; ++t) {
+              float* own = sums + (b - b0) * group_cells * cell_floats;
+              for (Size t = 0; t < here;) {
+                const Size vectors = plan.channel_lanes ? least(max_vectors, here - t) : here;
+                const Tile tile = plan.channel_lanes ? channel_tile_of(plan.pixels, vectors, block.size)
+                                                     : pixel_tile_of(vectors, block.size);
                 const float* x[8];
                 for (Size v = 0; v < vectors; ++v) x[v] = copy + cells[cell + t + v].at + c0 * layout.channel;
-                tile(x, offsets + table_of.offsets, table_of.taps, channels, layout.channel, w, own + t * tile_floats,
-                     c0 > 0);
+                tile(x, offsets + table_of.offsets, table_of.taps, channels, layout.channel, w, own, c0 > 0);
+                own += vectors * (plan.channel_lanes ? plan.pixels * block.size * kLanes : 0);
+                t += vectors;
               }
             }
           }
           for (Size b = b0; b < b1; ++b) {
-            for (Size t = 0; t < tiles; ++t) {
-              put_tile(plan, blocks[b], cells + cell + t, vectors, pixel_offsets,
-                       sums + ((b - b0) * group_tiles + t) * tile_floats, bias, target);
-            }
+            put_tile(plan, blocks[b], cells + cell, here, pixel_offsets, sums + (b - b0) * group_cells * cell_floats,
+                     bias, target);
           }
-          cell += tiles * vectors;
+          cell += here;
         }
       }
     }
@@ -1060,6 +1173,97 @@ void run_tap_weight_grad(const TapWeightGrad& g, Executor& executor, MemoryPool&
   } else {
     executor.run(parts_of_finish, finish);
   }
+}
+
+// ---- kernels of 1 x 1: products of matrices ----
+
+/// Images (n, channels, pixels) as a matrix of channels x all pixels, whose lines are pixels.
+struct PixelColumns {
+  const float* data;
+  Size channels, pixels;
+  void pack(float* to, Size first, Size lines, Size k0, Size steps) const {
+    const Size image = first / pixels, pixel = first % pixels;
+    const float* from = data + (image * channels + k0) * pixels + pixel;
+    if (pixel + lines <= pixels) return pack_panel<kGemmNr>(to, from, 1, pixels, lines, steps);
+    for (Size k = 0; k < steps; ++k) {
+      for (Size j = 0; j < kGemmNr; ++j) {
+        const Size at = first + j, n = at / pixels;
+        to[k * kGemmNr + j] = j < lines ? data[(n * channels + k0 + k) * pixels + at % pixels] : 0.0f;
+      }
+    }
+  }
+  GemmOperand direct() const { return {}; }
+};
+
+/// The same matrix whose lines are channels.
+template <int kStride>
+struct PixelRows {
+  const float* data;
+  Size channels, pixels;
+  void pack(float* to, Size first, Size lines, Size k0, Size steps) const {
+    for (Size k = k0; k < k0 + steps;) {
+      const Size image = k / pixels, pixel = k % pixels, count = least(pixels - pixel, k0 + steps - k);
+      pack_panel<kStride>(to + (k - k0) * kStride, data + (image * channels + first) * pixels + pixel, pixels, 1, lines,
+                          count);
+      k += count;
+    }
+  }
+  GemmOperand direct() const { return {}; }
+};
+
+/// Stores tiles of (outputs x all pixels), plus bias, as images.
+void put_pixel_tile(const float* tile, Size row, Size rows, Size column, Size columns, const float* bias, Size outputs,
+                    Size pixels, float* out) {
+  const Size image = column / pixels;
+  if (column % pixels + columns <= pixels) {
+    float* y = out + image * (outputs - 1) * pixels;  // columns count on through the images
+    store_tile(tile, y, pixels, row, rows, column, columns,
+               [&](vf v, Size i, Size) { return bias != nullptr ? v + broadcast(bias[i]) : v; });
+    return;
+  }
+  for (Size i = 0; i < rows; ++i) {
+    const float shift = bias != nullptr ? bias[row + i] : 0.0f;
+    for (Size j = 0; j < columns; ++j) {
+      const Size at = column + j;
+      out[(at / pixels * outputs + row + i) * pixels + at % pixels] = tile[i * kGemmNr + j] + shift;
+    }
+  }
+}
+
+void conv2d_pointwise(const Launch<Conv2d::Attrs>& launch) {
+  const PointwiseSizes s = pointwise_sizes(launch.in[0], launch.out[0]);
+  const float* bias = launch.in.size() > 2 ? launch.in[2].as<const float>() : nullptr;
+  float* y = launch.out[0].as<float>();
+  gemm(
+      s.outputs, s.images * s.pixels, s.channels, GemmA<float>{launch.in[1].as<const float>(), s.channels, 1},
+      PixelColumns{launch.in[0].as<const float>(), s.channels, s.pixels},
+      [&](const float* tile, Size row, Size rows, Size column, Size columns) {
+        put_pixel_tile(tile, row, rows, column, columns, bias, s.outputs, s.pixels, y);
+      },
+      launch.executor, launch.pool);
+}
+void conv2d_input_grad_pointwise(const Launch<Conv2dInputGrad::Attrs>& launch) {
+  const PointwiseSizes s = pointwise_sizes(launch.out[0], launch.in[0]);
+  float* dx = launch.out[0].as<float>();
+  gemm(
+      s.channels, s.images * s.pixels, s.outputs, GemmA<float>{launch.in[1].as<const float>(), 1, s.channels},
+      PixelColumns{launch.in[0].as<const float>(), s.outputs, s.pixels},
+      [&](const float* tile, Size row, Size rows, Size column, Size columns) {
+        put_pixel_tile(tile, row, rows, column, columns, nullptr, s.channels, s.pixels, dx);
+      },
+      launch.executor, launch.pool);
+}
+void conv2d_weight_grad_pointwise(const Launch<Conv2dWeightGrad::Attrs>& launch) {
+  const PointwiseSizes s = pointwise_sizes(launch.in[1], launch.in[0]);
+  float* dw = launch.out[0].as<float>();
+  gemm(
+      s.outputs, s.channels, s.images * s.pixels,
+      PixelRows<kGemmStrideA>{launch.in[0].as<const float>(), s.outputs, s.pixels},
+      PixelRows<kGemmNr>{launch.in[1].as<const float>(), s.channels, s.pixels},
+      [&](const float* tile, Size row, Size rows, Size column, Size columns) {
+        store_tile(tile, dw, s.channels, row, rows, column, columns, [](vf v, Size, Size) { return v; });
+      },
+      launch.executor, launch.pool);
 }
 
 void conv2d(const Launch<Conv2d::Attrs>& launch) { plan_conv2d(launch, run_tap_conv); }
