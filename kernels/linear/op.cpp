@@ -72,12 +72,20 @@ void linear_reference(In<Real> in, Out<Real> out, F activate) {
   }
 }
 
+// `kink`: with relu, sums must stay away from 0, or differences are no derivative: the bias outweighs the product, and
+// without a bias all terms are positive.
 template <class Attrs>
-std::vector<Sample<Attrs>> linear_samples(const Attrs& attrs, const std::string& label) {
+std::vector<Sample<Attrs>> linear_samples(const Attrs& attrs, const std::string& label, bool kink) {
   std::vector<Sample<Attrs>> samples;
   auto add = [&](std::string name, const Shape& x, std::int64_t columns, bool bias) {
-    Sample<Attrs> s{name + label, attrs, {{x}, {{columns, x.back(1)}}}};
-    if (bias) s.inputs.push_back({{columns}});
+    Fill factor = Fill::normal(), offset = Fill::normal();
+    if (kink) {
+      const double largest = 0.25 * static_cast<double>(x.back(1)) + 0.1;
+      factor = bias ? Fill::uniform(-0.5, 0.5) : Fill::uniform(0.2, 1);
+      offset = Fill::uniform(-2 * largest, 2 * largest).away_from(0, largest);
+    }
+    Sample<Attrs> s{name + label, attrs, {{x, factor}, {{columns, x.back(1)}, factor}}};
+    if (bias) s.inputs.push_back({{columns}, offset});
     samples.push_back(std::move(s));
   };
   add("vector", {5}, 7, true);
@@ -113,7 +121,7 @@ void Linear::reference(const Attrs&, In<Real> in, Out<Real> out) {
 }
 
 std::vector<Sample<Linear::Attrs>> Linear::samples() {
-  auto samples = linear_samples(Attrs{}, "");
+  auto samples = linear_samples(Attrs{}, "", false);
   samples.push_back({"blocks", {}, {{{31, 270}}, {{70, 270}}, {{70}}}});
   return samples;
 }
@@ -150,9 +158,9 @@ void LinearActivated::reference(const Attrs& attrs, In<Real> in, Out<Real> out) 
 }
 
 std::vector<Sample<LinearActivated::Attrs>> LinearActivated::samples() {
-  auto samples = linear_samples(Attrs{Activation::relu}, "_relu");
-  for (auto& s : linear_samples(Attrs{Activation::tanh}, "_tanh")) samples.push_back(std::move(s));
-  for (auto& s : linear_samples(Attrs{Activation::sigmoid}, "_sigmoid")) samples.push_back(std::move(s));
+  auto samples = linear_samples(Attrs{Activation::relu}, "_relu", true);
+  for (auto& s : linear_samples(Attrs{Activation::tanh}, "_tanh", false)) samples.push_back(std::move(s));
+  for (auto& s : linear_samples(Attrs{Activation::sigmoid}, "_sigmoid", false)) samples.push_back(std::move(s));
   return samples;
 }
 

@@ -58,8 +58,8 @@ void Pad::reference(const Attrs& a, In<Real> in, Out<Real> out) {
       source += index * stride;
       stride *= from[i];
     }
-    if (in[0].real != nullptr) out[0].real[n] = inside ? in[0].real[source] : Real(a.value);
-    if (in[0].index != nullptr) out[0].index[n] = inside ? in[0].index[source] : static_cast<std::int64_t>(a.value);
+    if (out[0].real != nullptr) out[0].real[n] = inside ? in[0].real[source] : Real(a.value);
+    if (out[0].index != nullptr) out[0].index[n] = inside ? in[0].index[source] : static_cast<std::int64_t>(a.value);
   }
 }
 

@@ -10,7 +10,7 @@ template <int kRows>
 [[gnu::noinline]] void micro_rows_direct(std::int64_t steps, const float* a, std::int64_t line_stride,
                                          std::int64_t k_stride, const float* b, std::int64_t b_stride, float* tile,
                                          bool add) {
-  gemm_micro<kRows>(steps, a, line_stride, k_stride, b, b_stride, tile, add);
+  gemm_micro<kRows>(steps, a, line_stride, k_stride, b, b_stride, tile, kGemmNr, add);
 }
 
 template <int kRows = kGemmMr>

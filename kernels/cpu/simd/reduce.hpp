@@ -102,8 +102,9 @@ struct Summing {
   /// to[j] += v[j]
   LAMINA_INLINE static void join_lanes(double* to, vf v) {
     const Doubles x = to_doubles(v);
-    auto* lo = reinterpret_cast<vd_unaligned*>(to);
-    auto* hi = reinterpret_cast<vd_unaligned*>(to + kLanes / 2);
+    // Not `auto*`: deduction drops the alignment.
+    vd_unaligned* lo = reinterpret_cast<vd_unaligned*>(to);
+    vd_unaligned* hi = reinterpret_cast<vd_unaligned*>(to + kLanes / 2);
     *lo += x.lo;
     *hi += x.hi;
   }
