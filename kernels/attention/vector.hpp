@@ -108,6 +108,12 @@ LAMINA_INLINE void scale_panel(float* panel, std::int64_t rows, float factor) {
   for (std::int64_t i = 0; i < rows * kGemmNr; i += kLanes) store(panel + i, load(panel + i) * factor);
 }
 
+/// exp(x), and 0 below the normal range: hidden keys are common, and results that underflow slow the processor down.
+LAMINA_INLINE vf probability_of(vf x) {
+  const vf y = exp(max(broadcast(-87.0f), x));
+  return x < -87.0f ? vf{} : y;
+}
+
 /// One panel of queries. Scratch: scores (kKeys), query and sums (features each), rows of kGemmNr.
 template <class T>
 void attend(Head<T> q, Head<float> k, Head<float> v, std::int64_t first, std::int64_t queries, std::int64_t keys,
@@ -128,10 +134,10 @@ void attend(Head<T> q, Head<float> k, Head<float> v, std::int64_t first, std::in
       vf top = largest[half];
       for (std::int64_t i = 0; i < some; ++i) top = max(load(at + i * kGemmNr), top);
       const vf base = top == nothing ? vf{} : top;
-      const vf shrink = exp(largest[half] - base);
+      const vf shrink = probability_of(largest[half] - base);
       vf sum{};
       for (std::int64_t i = 0; i < some; ++i) {
-        const vf p = exp(load(at + i * kGemmNr) - base);
+        const vf p = probability_of(load(at + i * kGemmNr) - base);
         store(at + i * kGemmNr, p);
         sum = sum + p;
       }
@@ -269,7 +275,7 @@ void attend_back(const Launch<AttentionGrad::Attrs>& launch, std::int64_t head, 
       for (std::int64_t i = 0; i < some; ++i) {
         for (int half = 0; half < 2; ++half) {
           const std::int64_t offset = i * kGemmNr + half * kLanes;
-          const vf probability = exp(load(p + offset) - base[half]);
+          const vf probability = probability_of(load(p + offset) - base[half]);
           store(p + offset, probability);
           store(ds + offset, probability * (load(ds + offset) - delta[half]) * scale);
         }
