@@ -4,8 +4,9 @@
 //
 // With --isa avx2 compare under OPENBLAS_CORETYPE=Haswell. The ratio is OpenBLAS' time over ours, above 1 we are
 // faster: of the medians, then the quartiles of the ratios of neighbouring runs.
+#include <time.h>
+
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -47,10 +48,16 @@ std::vector<Size> parse_sizes(std::string text) {
   return sizes;
 }
 
+double thread_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
 double seconds(const std::function<void()>& f, int times) {
-  const auto start = std::chrono::steady_clock::now();
+  const double start = thread_seconds();
   for (int i = 0; i < times; ++i) f();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / times;
+  return (thread_seconds() - start) / times;
 }
 
 double quantile(std::vector<double> v, double q) {
