@@ -146,7 +146,7 @@ Var Relu::forward(const Var& x) const { return relu(x); }
 Var Gelu::forward(const Var& x) const { return gelu(x); }
 
 Var MaxPool2d::forward(const Var& x) const {
-  return x;
+  return max_pool2d(x, {.kernel = {kernel_, kernel_}, .stride = {stride_, stride_}, .padding = {padding_, padding_}});
 }
 
 Var GlobalAvgPool::forward(const Var& x) const { return mean(x, {2, 3}); }
