@@ -12,7 +12,7 @@ Vars recompute(std::span<const Var> inputs, std::function<Vars(Tape&, std::span<
   Tape& tape = inputs[0].tape();
 
   // Run once without recording: the outputs, and which parameters take part.
-  Tape quiet(Tape::Mode::inference);
+  Tape quiet(Tape::Mode::inference, tape.context());
   Vars quiet_inputs;
   for (const Var& v : inputs) quiet_inputs.push_back(quiet.constant(v.value()));
   Tensors outputs;
@@ -32,9 +32,10 @@ Vars recompute(std::span<const Var> inputs, std::function<Vars(Tape&, std::span<
     operands.push_back(tape.param(*p, bind));
     if (bind == Bind::pinned) pinned.emplace(p, operands.back().value());
   }
-  auto vjp = [fn = std::move(fn), kept_inputs = std::move(kept_inputs), pinned = std::move(pinned), params](
+  auto vjp = [fn = std::move(fn), kept_inputs = std::move(kept_inputs), pinned = std::move(pinned), params,
+              context = tape.context()](
                  TensorsIn cotangents, Needs needs) {
-    Tape replay;
+    Tape replay(Tape::Mode::record, context);
     RecomputeAccess::set_replaying(replay);
     RecomputeAccess::bind_values(replay, pinned);
     std::vector<Var> in;

@@ -30,12 +30,13 @@ T* Tape::Arena::array(std::size_t count) {
 
 // ---- tape ----
 
-Tape::Tape(Mode mode) : mode_(mode), anchor_(make_ref<TapeAnchor>()) { anchor_->tape = this; }
+Tape::Tape(Mode mode, RunContext context) : mode_(mode), context_(context), anchor_(make_ref<TapeAnchor>()) { anchor_->tape = this; }
 
 Tape::~Tape() { clear(); }
 
 Tape::Tape(Tape&& other) noexcept
     : mode_(other.mode_),
+      context_(other.context_),
       replaying_(other.replaying_),
       anchor_(std::move(other.anchor_)),
       arena_(std::move(other.arena_)),

@@ -51,18 +51,30 @@ class Gradients {
 
 class Pass;
 
+/// What layers may ask of the run they are part of. Random streams are keyed by it, so that a re-run of a step draws
+/// the same numbers.
+struct RunContext {
+  bool training = true;           ///< dropout drops, batch norm uses the batch's statistics and updates its own
+  std::uint64_t seed = 0;
+  std::uint64_t step = 0;         ///< optimiser step
+  std::int64_t first_example = 0; ///< id in the step's joined batch of the first example on this tape
+};
+
 class Tape {
  public:
   enum class Mode : std::uint8_t {
     record,
     inference,  ///< records nothing; vars are just values
   };
-  explicit Tape(Mode mode = Mode::record);
+  explicit Tape(Mode mode = Mode::record, RunContext context = {});
+  /// An inference tape outside training: dropout passes, batch norm uses its running statistics.
+  static Tape evaluation() { return Tape(Mode::inference, {.training = false}); }
   ~Tape();
   Tape(Tape&& other) noexcept;
   Tape& operator=(Tape&& other) noexcept;
 
   bool records() const noexcept { return mode_ == Mode::record; }
+  const RunContext& context() const noexcept { return context_; }
 
   /// A value no gradient is ever wanted of.
   Var constant(Tensor value);
@@ -134,6 +146,7 @@ class Tape {
   void clear() noexcept;
 
   Mode mode_;
+  RunContext context_;
   bool replaying_ = false;
   Ref<TapeAnchor> anchor_;
   Arena arena_;

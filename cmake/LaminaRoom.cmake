@@ -10,9 +10,7 @@ function(lamina_room name)
   target_link_libraries(${target} PUBLIC ${ARG_DEPENDS} PRIVATE ${ARG_PRIVATE_DEPENDS})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
   lamina_compile_options(${target})
-  if(LAMINA_INSTALL)
-    install(TARGETS ${target} EXPORT lamina-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  endif()
+  set_property(GLOBAL APPEND PROPERTY LAMINA_ROOMS ${name})  # lamina::lamina and the package are made of these
 endfunction()
 
 # How everything of ours is compiled; nothing of it reaches consumers but the language level.
@@ -22,6 +20,9 @@ function(lamina_compile_options target)
     VISIBILITY_INLINES_HIDDEN ON)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Werror
     -Wno-psabi -ffp-contract=off)
+  # No path of the machine that built it ends up in a library.
+  target_compile_options(${target} PRIVATE
+    -fmacro-prefix-map=${LAMINA_INCLUDE_DIR}/= -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=lamina/)
   if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
     target_compile_options(${target} PRIVATE -Wthread-safety)
   endif()

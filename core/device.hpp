@@ -13,6 +13,7 @@
 namespace lamina {
 
 class KernelTable;  // kernels/table.hpp; core only carries the pointer
+class Trace;        // core/trace.hpp
 
 /// What a backend implements to become a device: memory, queues, and where loops run.
 class Backend : public MemorySource {
@@ -59,6 +60,8 @@ class DeviceState final : public Counted {
   const std::shared_ptr<const KernelTable> kernels;
   const std::string name;
   DeviceCounters counters;
+  /// When set, every launch leaves a span of its op. It must outlive its use here.
+  std::atomic<Trace*> trace{nullptr};
 };
 
 /// A value handle: a device and the queue that work issued through this handle runs on. Copies are cheap; thread-safe.
@@ -74,6 +77,8 @@ class Device {
   bool host_accessible() const noexcept { return state_->backend->host_accessible(); }
   MemoryStats memory() const { return state_->pool.stats(); }
   DeviceCounters& counters() const noexcept { return state_->counters; }
+  /// Records every launch from now on; null ends it.
+  void set_trace(Trace* trace) const noexcept { state_->trace.store(trace); }
 
   Queue& queue() const noexcept { return queue_ ? *queue_ : *state_->queue; }
   /// A further queue of this device; runs concurrently with the others where the backend can.

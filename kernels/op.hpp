@@ -152,6 +152,9 @@ struct Tolerance {
   double ulps = 4;
 };
 
+/// An op whose cost declares fewer bytes read than its inputs have (a slice, a gather) says so by one more member,
+/// `static constexpr bool reads_part = true`; of all others the harness demands every byte. `in_place = true` says that
+/// the first outputs may lie on the first inputs, the others on the last inputs (values, gradients, state -> values, state).
 template <class T>
 concept Op = requires(const typename T::Attrs& attrs, MetasIn metas, const Saved& saved, TensorsIn cotangents,
                       Needs needs, In<double> in, Out<double> out) {

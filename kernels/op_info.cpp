@@ -6,10 +6,28 @@ namespace lamina {
 
 namespace {
 
+template <class O>
+constexpr bool reads_part() {
+  if constexpr (requires { O::reads_part; }) {
+    return O::reads_part;
+  } else {
+    return false;
+  }
+}
+
+template <class O>
+constexpr bool in_place() {
+  if constexpr (requires { O::in_place; }) {
+    return O::in_place;
+  } else {
+    return false;
+  }
+}
+
 template <Op O>
 OpInfo info() {
   using Attrs = typename O::Attrs;
-  OpInfo info{&record_of<O>, O::tolerance, {}, &reference_erased<O>,
+  OpInfo info{&record_of<O>, O::tolerance, reads_part<O>(), in_place<O>(), {}, &reference_erased<O>,
               [](const void* attrs, In<CountingReal> in, Out<CountingReal> out) {
                 O::template reference<CountingReal>(*static_cast<const Attrs*>(attrs), in, out);
               }};

@@ -16,6 +16,10 @@ struct OpInfo {
   };
   const OpRecord* record;
   Tolerance tolerance;
+  /// The record has `static constexpr bool reads_part = true`: its cost says fewer bytes read than its inputs have.
+  bool reads_part;
+  /// The record has `static constexpr bool in_place = true`: see run_into().
+  bool in_place;
   std::vector<Case> samples;
   ReferenceFunction reference;
   /// The reference on counting numbers; its FLOPs are in CountingReal::flops.

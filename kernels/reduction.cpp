@@ -47,20 +47,18 @@ std::int64_t reduced_count(const ReduceAttrs& attrs, const Shape& in) {
   return count;
 }
 
+void check_reduces_something(std::string_view op, const ReduceAttrs& attrs, const Shape& in) {
+  if (reduced_count(attrs, in) == 0) fail<ShapeError>(op, "operand 0: {} has nothing to reduce", to_string(in));
+}
+
 std::vector<Sample<ReduceAttrs>> reduction_samples(Fill fill, bool empty_allowed) {
   std::vector<Sample<ReduceAttrs>> samples = {
-      {"scalar", {0, false}, {{Shape{}, fill}}},
-      {"none", {0, false}, {{{3, 5}, fill}}},
-      {"inner", {2, false}, {{{5, 37}, fill}}},
-      {"inner_kept", {2, true}, {{{5, 37}, fill}}},
-      {"outer", {1, false}, {{{41, 9}, fill}}},
-      {"middle", {2, false}, {{{3, 19, 5}, fill}}},
-      {"ends", {5, true}, {{{7, 4, 11}, fill}}},
-      {"channel", {13, false}, {{{3, 4, 5, 6}, fill}}},
-      {"all", {7, false}, {{{3, 4, 5}, fill}}},
-      {"long_inner", {1, false}, {{{40961}, fill}}},
-      {"tall_outer", {1, false}, {{{20011, 3}, fill}}},
-      {"empty_kept", {2, false}, {{{0, 4}, fill}}},
+      {"scalar", {0, false}, {{Shape{}, fill}}},        {"none", {0, false}, {{{3, 5}, fill}}},
+      {"inner", {2, false}, {{{5, 37}, fill}}},         {"inner_kept", {2, true}, {{{5, 37}, fill}}},
+      {"outer", {1, false}, {{{41, 9}, fill}}},         {"middle", {2, false}, {{{3, 19, 5}, fill}}},
+      {"ends", {5, true}, {{{7, 4, 11}, fill}}},        {"channel", {13, false}, {{{3, 4, 5, 6}, fill}}},
+      {"all", {7, false}, {{{3, 4, 5}, fill}}},         {"long_inner", {1, false}, {{{40961}, fill}}},
+      {"tall_outer", {1, false}, {{{20011, 3}, fill}}}, {"empty_kept", {2, false}, {{{0, 4}, fill}}},
   };
   if (empty_allowed) samples.push_back({"empty", {1, false}, {{{0, 4}, fill}}});
   return samples;

@@ -22,6 +22,9 @@ Shape kept_shape(const ReduceAttrs& attrs, const Shape& in);
 /// Elements reduced into one.
 std::int64_t reduced_count(const ReduceAttrs& attrs, const Shape& in);
 
+/// Throws ShapeError when outputs would be made of nothing: for means and extrema.
+void check_reduces_something(std::string_view op, const ReduceAttrs& attrs, const Shape& in);
+
 /// Samples over no, inner, outer, middle and all axes, of sizes 0, 1, odd and several blocks.
 std::vector<Sample<ReduceAttrs>> reduction_samples(Fill fill, bool empty_allowed);
 

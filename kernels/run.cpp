@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "lamina/core/trace.hpp"
 #include "lamina/kernels/copy/op.hpp"
 #include "lamina/kernels/table.hpp"
 
@@ -65,6 +66,8 @@ void launch(const OpRecord& op, const Variant* forced, const void* attrs, Tensor
   state.counters.bytes.fetch_add(cost.bytes_read + cost.bytes_written, std::memory_order_relaxed);
   if (!state.has_storage) return;
 
+  TraceSpan span(state.trace.load(std::memory_order_relaxed), TraceName::of_static(op.name), "op",
+                 {.bytes = cost.bytes_read + cost.bytes_written, .flops = cost.flops});
   OperandList ins, outs;
   for (const Tensor* t : in) ins.push_back(operand_of(*t));
   for (const Tensor& t : out) outs.push_back(operand_of(t));

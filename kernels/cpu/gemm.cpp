@@ -52,6 +52,7 @@ void run_task(const Plan& plan, MemoryPool& pool, std::int64_t row, std::int64_t
   const std::int64_t panels = div_up(columns, g.nr);
   const std::int64_t tile_size = g.mr * g.nr;
   const bool one_pass = p.k <= g.kc;
+  const std::int64_t ahead_step = div_up(g.nr, row_panels);  // the next panel of B, spread over the rows
 
   const std::int64_t size_a = plan.direct_a ? 0 : row_panels * kc * g.stride_a;
   const std::int64_t size_b = plan.from_b == FromB::shared ? 0 : kc * g.nr;
@@ -93,7 +94,8 @@ void run_task(const Plan& plan, MemoryPool& pool, std::int64_t row, std::int64_t
           g.direct(height, steps, p.a.direct + (row + i * g.mr) * p.a.line_stride + k0 * p.a.k_stride, p.a.line_stride,
                    p.a.k_stride, b, b_stride, tile, k0 > 0);
         } else {
-          g.packed(height, steps, packed_a + i * kc * g.stride_a, b, b_stride, tile, k0 > 0);
+          g.packed(height, steps, packed_a + i * kc * g.stride_a, b, b_stride, tile, k0 > 0,
+                   b + steps * g.nr + i * ahead_step * steps, ahead_step);
         }
         if (last) p.store(p.object, tile, row + i * g.mr, height, from, width);
       }

@@ -49,9 +49,10 @@ struct GemmKernel {
   int stride_a;     ///< floats from one k to the next in a panel of A
   std::int64_t kc;  ///< inner positions a pass
   std::int64_t mc;  ///< rows of A packed at a time
-  /// tile (rows x nr) = (add ? tile : 0) + A B over `steps`. A is a packed panel.
+  /// tile (rows x nr) = (add ? tile : 0) + A B over `steps`. A is a packed panel. Prefetches `ahead` by the way,
+  /// `ahead_step` floats a step.
   void (*packed)(int rows, std::int64_t steps, const float* a, const float* b, std::int64_t b_stride, float* tile,
-                 bool add);
+                 bool add, const float* ahead, std::int64_t ahead_step);
   /// The same, A in place.
   void (*direct)(int rows, std::int64_t steps, const float* a, std::int64_t line_stride, std::int64_t k_stride,
                  const float* b, std::int64_t b_stride, float* tile, bool add);

@@ -22,6 +22,7 @@ struct Slice {
   static void reference(const Attrs&, In<Real> in, Out<Real> out);
   static std::vector<Sample<Attrs>> samples();
   static constexpr Tolerance tolerance{.ulps = 0};
+  static constexpr bool reads_part = true;
 };
 
 /// The gradient of slice: the cotangent at the places it was read from, zero elsewhere.

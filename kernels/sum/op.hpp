@@ -18,7 +18,7 @@ struct Sum {
   static void reference(const Attrs&, In<Real> in, Out<Real> out);
   static std::vector<Sample<Attrs>> samples();
   static constexpr Tolerance tolerance{
-      .growth = Tolerance::Growth::sqrt_k, .scale = Tolerance::Scale::tensor, .ulps = 4};
+      .growth = Tolerance::Growth::sqrt_k, .scale = Tolerance::Scale::tensor, .ulps = 1};
 };
 
 /// Over all dims, to a scalar. Accumulates in blocks: the relative error does not grow with the count.

@@ -10,6 +10,33 @@ std::vector<const Tensor*> pointers(std::span<const Tensor> tensors) {
   return refs;
 }
 
+// Values, gradients, state -> values, state: the output's own input.
+std::size_t input_of(const Problem& p, std::size_t output) {
+  const std::size_t values = p.in.size() - p.out.size();
+  return output < values ? output : output + values;
+}
+
+bool fits_in_place(const Problem& p) {
+  if (p.in.size() < p.out.size()) return false;
+  for (std::size_t o = 0; o < p.out.size(); ++o) {
+    if (!(p.in[input_of(p, o)].meta == p.out[o])) return false;
+  }
+  return true;
+}
+
+template <class Found>
+void check_in_place(const OpInfo& op, const Problem& p, const Tensors& fresh, Found&& found) {
+  const Device& device = Devices::get().two;
+  std::vector<Tensor> in, out;
+  for (const Array& a : p.in) in.push_back(tensor_of(device, a));
+  std::vector<const Tensor*> refs = pointers(in);
+  for (std::size_t o = 0; o < p.out.size(); ++o) out.push_back(in[input_of(p, o)]);
+  run_into(*op.record, p.attrs, refs, out, true);
+  for (std::size_t o = 0; o < out.size(); ++o) {
+    if (!(array_of(out[o]) == array_of(fresh[o]))) found(fmt::format("output {}: other bits in place", o));
+  }
+}
+
 }  // namespace
 
 Findings check_alias(const OpInfo& op, Problems problems) {
@@ -35,6 +62,7 @@ Findings check_alias(const OpInfo& op, Problems problems) {
       for (std::size_t o = 0; o < out.size(); ++o) {
         if (!(array_of(out[o]) == array_of(fresh[o]))) found(fmt::format("output {}: run_into gives other bits", o));
       }
+      if (op.in_place && fits_in_place(p)) check_in_place(op, p, fresh, found);
       for (std::size_t i = 0; i < in.size(); ++i) {
         for (std::size_t o = 0; o < out.size(); ++o) {
           const auto in_bytes = p.in[i].meta.bytes(), out_bytes = p.out[o].bytes();

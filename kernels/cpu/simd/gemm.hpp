@@ -16,20 +16,15 @@ inline constexpr Isa kIsa = LAMINA_REGISTER_LANES == 16 ? Isa::avx512 : Isa::wid
 inline constexpr Isa kIsa = LAMINA_LANES == 8 ? Isa::avx2 : Isa::baseline;
 #endif
 
-/// The first n elements as lanes, the others 0.
+/// The first n elements as lanes (all from kLanes on), the others 0.
 template <class T>
 LAMINA_INLINE vf load_part(const T* p, std::int64_t n) {
-  if (n >= kLanes) return Lanes<T>::load(p);
-  if constexpr (sizeof(T) == sizeof(float)) return load_first(p, n);
-  vf v{};
-  for (std::int64_t i = 0; i < n; ++i) v[i] = Lanes<T>::get(p + i);
-  return v;
+  return n >= kLanes ? Lanes<T>::load(p) : Lanes<T>::load(p, n);
 }
 template <class T>
 LAMINA_INLINE void store_part(T* p, vf v, std::int64_t n) {
   if (n >= kLanes) return Lanes<T>::store(p, v);
-  if constexpr (sizeof(T) == sizeof(float)) return store_first(p, v, n);
-  for (std::int64_t i = 0; i < n; ++i) Lanes<T>::put(p + i, v[i]);
+  Lanes<T>::store(p, v, n);
 }
 
 /// Packs a panel of kStride lines (a multiple of kLanes) of which `lines` are there.

@@ -1,5 +1,5 @@
 // exp, log, tanh, sigmoid and erf over lanes, of every float. Largest error in ulp of the true value, subnormals included
-// (tests/simd): exp and log 1, erf 1.25, tanh and sigmoid 2.5. Overflow gives infinity, NaN stays NaN. Included by
+// (tests/simd): exp, log and erf 1.25, tanh and sigmoid 2.5. Overflow gives infinity, NaN stays NaN. Included by
 // vector code after simd.hpp (no include guard). Polynomials are least-maximum fits of our own on the reduced ranges.
 
 #include "lamina/kernels/formula.hpp"
@@ -54,7 +54,8 @@ LAMINA_INLINE vf log(vf x) {
   const vf tail = fma(e, broadcast(-2.12194440e-4f), -(s * (f - z * p)));
   const vf y = fma(e, broadcast(0.693359375f), f + tail);
   const vf odd = x == 0.0f ? broadcast(-__builtin_inff()) : (x < 0.0f ? broadcast(__builtin_nanf("")) : x);
-  return (x > 0.0f) & (x < __builtin_inff()) ? y : odd;
+  const vi ordinary = (x > 0.0f) & (x < __builtin_inff());
+  return ordinary ? y : odd;
 }
 
 LAMINA_INLINE vf sigmoid(vf x) {

@@ -144,18 +144,48 @@ LAMINA_INLINE vf abs(vf a) { return float_of(bits_of(a) & 0x7fffffff); }
 LAMINA_INLINE vf min(vf a, vf b) { return a < b ? a : b; }
 LAMINA_INLINE vf max(vf a, vf b) { return a > b ? a : b; }
 
-/// Sums of lanes in a fixed order: halves added pairwise.
-LAMINA_INLINE float sum_lanes(vf v) {
-  for (int half = kLanes / 2; half > 0; half /= 2) {
-    for (int i = 0; i < half; ++i) v[i] += v[i + half];
+typedef float vquad __attribute__((vector_size(16)));
+
+/// Folds the lanes to one number in a fixed order: halves pairwise. `f` takes two vectors of any width.
+template <class F>
+LAMINA_INLINE float fold_lanes(vf v, F f) {
+#if LAMINA_REGISTER_LANES == 16
+  const __m256 half = f(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));
+  vquad q = f(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+#elif LAMINA_REGISTER_LANES == 8
+  Registers x{v};
+  for (int i = 1; i < kRegisters; ++i) x.r[0] = f(x.r[0], x.r[i]);
+  vquad q = f(_mm256_castps256_ps128(x.r[0]), _mm256_extractf128_ps(x.r[0], 1));
+#else
+  vquad q = v;
+#endif
+  q = f(q, vquad(_mm_movehl_ps(q, q)));
+  q = f(q, vquad(_mm_shuffle_ps(q, q, 1)));
+  return q[0];
+}
+
+struct Plus {
+  template <class V>
+  LAMINA_INLINE V operator()(V a, V b) const {
+    return a + b;
   }
-  return v[0];
-}
-LAMINA_INLINE float max_lanes(vf v) {
-  float m = v[0];
-  for (int i = 1; i < kLanes; ++i) m = v[i] > m || v[i] != v[i] ? v[i] : m;
-  return m;
-}
+};
+/// The larger; NaN if either is.
+struct Larger {
+  template <class V>
+  LAMINA_INLINE V operator()(V a, V b) const {
+    return (b > a) | (b != b) ? b : a;
+  }
+};
+struct Smaller {
+  template <class V>
+  LAMINA_INLINE V operator()(V a, V b) const {
+    return (b < a) | (b != b) ? b : a;
+  }
+};
+
+LAMINA_INLINE float sum_lanes(vf v) { return fold_lanes(v, Plus{}); }
+LAMINA_INLINE float max_lanes(vf v) { return fold_lanes(v, Larger{}); }
 
 // ---- bf16 and f16 storage, f32 arithmetic ----
 

@@ -1,0 +1,6 @@
+#include "lamina/kernels/cpu/simd/elementwise.hpp"
+
+template <class T>
+void div(const Launch<Div::Attrs>& launch) {
+  elementwise<T, 2>(launch.in, launch.out[0], launch.executor, [](vf a, vf b) { return a / b; });
+}

@@ -1,0 +1,30 @@
+#include "lamina/kernels/exp/op.hpp"
+
+#include <cmath>
+
+#include "lamina/kernels/broadcast.hpp"
+#include "lamina/kernels/elementwise.hpp"
+#include "lamina/kernels/mul/op.hpp"
+#include "lamina/kernels/reference.hpp"
+
+namespace lamina {
+
+Metas Exp::infer(const Attrs&, MetasIn in) { return infer_elementwise(name, in); }
+
+Cost Exp::cost(const Attrs&, MetasIn in) { return elementwise_cost(1, in, in[0]); }
+
+Tensors Exp::vjp(const Attrs&, const Saved& saved, TensorsIn cotangents, Needs) {
+  return {mul(cotangents[0], saved.output(0))};
+}
+
+template <class Real>
+void Exp::reference(const Attrs&, In<Real> in, Out<Real> out) {
+  using std::exp;
+  reference_unary(in, out, [](Real x) { return exp(x); });
+}
+
+std::vector<Sample<Exp::Attrs>> Exp::samples() { return unary_samples(Attrs{}, Fill::normal(3)); }
+
+LAMINA_INSTANTIATE_REFERENCE(Exp);
+
+}  // namespace lamina

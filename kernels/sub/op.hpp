@@ -1,0 +1,32 @@
+// sub: elementwise difference with broadcasting.
+#pragma once
+
+#include "lamina/kernels/apply.hpp"
+
+namespace lamina {
+
+struct Sub {
+  struct Attrs {};
+  static constexpr std::string_view name = "sub";
+  static constexpr int outputs = 1;
+  static Metas infer(const Attrs&, MetasIn in);
+  static Cost cost(const Attrs&, MetasIn in);
+  static constexpr Saves saves{};
+  static Tensors vjp(const Attrs&, const Saved&, TensorsIn cotangents, Needs);
+  template <class Real>
+  static void reference(const Attrs&, In<Real> in, Out<Real> out);
+  static std::vector<Sample<Attrs>> samples();
+  static constexpr Tolerance tolerance{.scale = Tolerance::Scale::tensor, .ulps = 1};
+};
+
+/// a - b, broadcast as numpy does. Floating dtypes, equal. Gradients: dy and -dy, summed to each operand's shape.
+template <TensorLike A, TensorLike B>
+auto sub(const A& a, const B& b, const SourceLocation& at = SourceLocation::current()) {
+  return apply<Sub>({}, at, a, b);
+}
+template <TensorLike A, TensorLike B>
+auto operator-(const A& a, const B& b) {
+  return apply<Sub>({}, SourceLocation{}, a, b);
+}
+
+}  // namespace lamina

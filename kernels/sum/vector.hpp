@@ -1,0 +1,7 @@
+#include "lamina/kernels/cpu/simd/reduce.hpp"
+
+template <class T>
+void sum(const Launch<Sum::Attrs>& launch) {
+  reduce<Summing, T>(launch.in[0], launch.attrs.axes, launch.out[0], launch.executor,
+                     [](double total) { return static_cast<float>(total); });
+}

@@ -1,0 +1,104 @@
+// The `lamina` program: one line for every error, exit code 2 for usage and 1 for the rest.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <fstream>
+
+#include "lamina/core/error.hpp"
+#include "lamina/tools/info.hpp"
+#include "lamina/tools/report_command.hpp"
+#include "lamina/tools/train.hpp"
+
+namespace {
+
+using namespace lamina;
+using tools::RunOptions;
+
+void add_run_flags(CLI::App& app, RunOptions& o) {
+  app.add_option("--model", o.model, "NAME[:key=value,...]: " + models::known_models())->capture_default_str();
+  app.add_option("--data", o.data, "fashion-mnist, cifar10[:DIR], idx:DIR, text:FILE, synthetic[:shape=CxHxW,...]")->capture_default_str();
+  app.add_option("--data-dir", o.data_dir, "Folder of the data set; else $LAMINA_DATA, then where Debian puts it");
+  app.add_option("--devices", o.devices, "cpu, example (the slow reference device)")->capture_default_str();
+  app.add_option("--threads", o.threads, "CPU threads; 0: all. Results do not depend on it")->capture_default_str();
+  app.add_option("--batch", o.batch, "Examples a step")->capture_default_str();
+  app.add_option("--context", o.context, "Tokens of an example, for text")->capture_default_str();
+  app.add_option("--dtype", o.dtype, "f32, f64")->capture_default_str();
+  app.add_option("--seed", o.seed, "Keys initial values, data order and dropout")->capture_default_str();
+  app.add_option("--checkpoint", o.checkpoint, "Folder of the checkpoints");
+  app.add_option("--json", o.json, "Write the run's record to FILE");
+  app.add_flag("--quiet", o.quiet, "Print nothing but errors");
+}
+
+void add_train_flags(CLI::App& app, RunOptions& o) {
+  app.add_option("--strategy", o.strategy, "backprop")->capture_default_str();
+  app.add_option("--workers", o.workers, "1")->capture_default_str();
+  app.add_option("--epochs", o.epochs, "Passes over the training data")->capture_default_str();
+  app.add_option("--steps", o.steps, "Optimiser steps instead of epochs; 0: by epochs")->capture_default_str();
+  app.add_option("--lr", o.lr, "Learning rate")->capture_default_str();
+  app.add_option("--lr-schedule", o.lr_schedule, "constant, linear, cosine, step; options warmup, floor, falls, gamma")->capture_default_str();
+  app.add_option("--optimizer", o.optimizer.name, "sgd, adam, adamw")->capture_default_str();
+  app.add_option("--momentum", o.optimizer.momentum, "Of sgd")->capture_default_str();
+  app.add_flag("--nesterov", o.optimizer.nesterov, "Nesterov's momentum, for sgd");
+  app.add_option("--weight-decay", o.optimizer.weight_decay, "Of weights; biases and norms do not decay")->capture_default_str();
+  app.add_option("--clip", o.optimizer.clip, "Largest global gradient norm; 0: none")->capture_default_str();
+  app.add_option("--label-smoothing", o.label_smoothing, "In [0, 1)")->capture_default_str();
+  app.add_flag("--augment", o.augment, "Random crops and flips of training images");
+  app.add_option("--eval-every", o.eval_every, "Steps between evaluations; 0: each epoch")->capture_default_str();
+  app.add_option("--checkpoint-every", o.checkpoint_every, "Steps between checkpoints; 0: each epoch")->capture_default_str();
+  app.add_option("--keep", o.keep, "Checkpoints kept")->capture_default_str();
+  app.add_flag("--resume", o.resume, "Go on from the newest checkpoint");
+  app.add_flag("--new-horizon", o.new_horizon, "Let a resumed run have another length than the checkpoint's");
+  app.add_option("--trace", o.trace, "Write a Chrome trace of every step to FILE (opens in Perfetto)");
+  app.add_option("--report", o.report, "Write a self-contained HTML report to FILE");
+  app.add_option("--metrics", o.metrics, "Write history points to FILE as JSON lines");
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("lamina: a laboratory for parallel training");
+  app.require_subcommand(1);
+  app.failure_message([](const CLI::App*, const CLI::Error& e) { return std::string("lamina: ") + e.what() + "\n"; });
+  RunOptions options;
+  for (int i = 0; i < argc; ++i) options.command += std::string(i == 0 ? "" : " ") + argv[i];
+
+  CLI::App* train = app.add_subcommand("train", "Train a model");
+  add_run_flags(*train, options);
+  add_train_flags(*train, options);
+  CLI::App* eval = app.add_subcommand("eval", "Evaluate the newest checkpoint on the test split");
+  add_run_flags(*eval, options);
+  tools::ReportOptions report_options;
+  CLI::App* report = app.add_subcommand("report", "Draw one report of several runs");
+  report->add_option("runs", report_options.runs, "Files written by --json")->required();
+  report->add_option("--trace", report_options.traces, "Their --trace files, in the same order");
+  report->add_option("--out", report_options.out, "The HTML file")->capture_default_str();
+  CLI::App* info = app.add_subcommand("info", "The machine: instruction sets, measured peak and bandwidth");
+  CLI::App* ops = app.add_subcommand("ops", "The support table: ops, devices, variants, dtypes, cost");
+  std::string op_name;
+  ops->add_option("op", op_name, "Only this op, with its variants");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& e) {
+    return app.exit(e);
+  } catch (const CLI::ParseError& e) {
+    app.exit(e, std::cout, std::cerr);
+    return 2;
+  }
+  if (*train) return tools::train(options);
+  if (*eval) return tools::eval(options, eval->count("--model") > 0, eval->count("--data") > 0);
+  if (*report) return tools::report(report_options);
+  if (*info) return tools::info();
+  return tools::ops(op_name);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const lamina::ValueError& e) {
+    fmt::print(stderr, "lamina: {}\n", e.what());
+    return 2;
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "lamina: {}\n", e.what());
+    return 1;
+  }
+}
