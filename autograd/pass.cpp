@@ -140,6 +140,8 @@ void Pass::run_node(std::size_t index, const std::vector<char>& needed, const st
   }
   want &= ~done_[index];
   if (want == 0) return;
+  // One kernel makes all gradients: those not wanted now wait in their slots for a later run.
+  if (node.op->saves.unsplit) want = node.wantable & ~done_[index];
 
   // What a late binding lets change is looked up now.
   Tensors late_inputs;
@@ -180,7 +182,7 @@ void Pass::run_node(std::size_t index, const std::vector<char>& needed, const st
     cotangents.reserve(node.outputs);
     for (std::size_t o = 0; o < node.outputs; ++o) cotangents.push_back(cotangents_[first + o]);
     done_[index] |= want;
-    const bool finished = node.op->saves.unsplit || (node.wantable & ~done_[index]) == 0;
+    const bool finished = (node.wantable & ~done_[index]) == 0;
     if (release == Release::as_used && finished) {
       // The last use: the vjp may be the only owner of the cotangent, and may work in its place.
       for (std::size_t o = 0; o < node.outputs; ++o) {

@@ -109,8 +109,7 @@ int main(int argc, char** argv) {
                           : isa_name == "avx2" ? lamina::Isa::avx2
                                                : lamina::Isa::baseline;
   openblas_set_num_threads(1);
-  const lamina::Device device =
-      lamina::cpu_device({.threads = 1, .executor = {}, .name = "cpu", .max_isa = {}, .kernels = {}});
+  const lamina::Device device = lamina::cpu_device({.threads = 1});
   std::printf("lamina %s against OpenBLAS %s, one thread, medians of %d\n", isa_name.c_str(), openblas_get_corename(),
               repeats);
   std::printf("   m     n     k        GFLOP/s   OpenBLAS  ratio  [quartiles]   largest difference\n");

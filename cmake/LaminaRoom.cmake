@@ -19,7 +19,9 @@ function(lamina_compile_options target)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF CXX_VISIBILITY_PRESET hidden
     VISIBILITY_INLINES_HIDDEN ON)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Werror
-    -Wno-psabi -ffp-contract=off)
+    -Wno-psabi
+    # GCC 12 reports these for code of its own headers and of nlohmann-json that is right.
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized -Wno-restrict> -ffp-contract=off)
   # No path of the machine that built it ends up in a library.
   target_compile_options(${target} PRIVATE
     -fmacro-prefix-map=${LAMINA_INCLUDE_DIR}/= -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=lamina/)

@@ -63,7 +63,12 @@ class InlineVector {
   void reserve(std::size_t capacity) {
     if (capacity <= capacity_) return;
     T* larger = std::allocator<T>{}.allocate(capacity);
-    std::uninitialized_move(begin(), end(), larger);
+    try {
+      std::uninitialized_move(begin(), end(), larger);
+    } catch (...) {
+      std::allocator<T>{}.deallocate(larger, capacity);
+      throw;
+    }
     std::destroy(begin(), end());
     release_heap();
     data_ = larger;
@@ -74,9 +79,11 @@ class InlineVector {
     if (size_ == capacity_) {
       T item(std::forward<Args>(args)...);  // an argument may live in this vector
       reserve(2 * capacity_);
-      return *::new (data_ + size_++) T(std::move(item));
+      ::new (data_ + size_) T(std::move(item));
+    } else {
+      ::new (data_ + size_) T(std::forward<Args>(args)...);
     }
-    return *::new (data_ + size_++) T(std::forward<Args>(args)...);
+    return data_[size_++];  // counted only once it lives
   }
   void push_back(const T& item) { emplace_back(item); }
   void push_back(T&& item) { emplace_back(std::move(item)); }

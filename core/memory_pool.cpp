@@ -47,10 +47,8 @@ void MemoryPool::collect_pending(bool wait) {
         return false;
       }
     }
-    const auto size = static_cast<std::int64_t>(p.block.bytes);
-    stats_.pending_bytes -= size;
-    stats_.cached_bytes += size;
-    free_[{p.queue, p.block.bytes}].blocks.push_back(p.block.data);
+    stats_.pending_bytes -= static_cast<std::int64_t>(p.block.bytes);
+    keep_free(p.block, p.queue);
     return true;
   });
 }
@@ -99,9 +97,15 @@ void MemoryPool::release(Block block, const Queue* queue, std::span<const Event>
   if (in_use) {
     stats_.pending_bytes += size;
     pending_.push_back({block, queue, {uses.begin(), uses.end()}});
-  } else if (options_.cache) {
-    stats_.cached_bytes += size;
+  } else {
+    keep_free(block, queue);
+  }
+}
+
+void MemoryPool::keep_free(Block block, const Queue* queue) {
+  if (options_.cache) {
     free_[{queue, block.bytes}].blocks.push_back(block.data);
+    stats_.cached_bytes += static_cast<std::int64_t>(block.bytes);
   } else {
     source_.release(block.data, block.bytes);
   }

@@ -1,5 +1,5 @@
-// MemoryPool: the caching allocator of a device. Freed blocks are kept in size classes (at most 12.5 % larger than
-// asked) and handed out again, because returning memory to the system after each op costs more than most ops.
+// MemoryPool: the caching allocator of a device. Freed blocks are kept in size classes (at most 64 bytes or 12.5 % larger
+// than asked) and handed out again, because returning memory to the system after each op costs more than most ops.
 // Blocks freed while another queue may still use them stay pending until that queue has passed the events given.
 // Thread-safe.
 #pragma once
@@ -74,6 +74,7 @@ class MemoryPool {
     std::vector<void*> blocks;
   };
   Block take_cached(std::size_t size, const Queue* queue);
+  void keep_free(Block block, const Queue* queue);
   void collect_pending(bool wait);
   void trim_locked() noexcept;
 

@@ -57,10 +57,10 @@ Shape Shape::removed(int dim) const {
 std::string to_string(const Shape& shape) { return fmt::format("({})", fmt::join(shape.dims(), ",")); }
 
 Layout::Layout(const Shape& s) noexcept : shape(s) {
-  std::int64_t stride = 1;
+  std::uint64_t stride = 1;  // unsigned: an empty shape may have extents whose product overflows
   for (int i = shape.rank() - 1; i >= 0; --i) {
-    strides[static_cast<std::size_t>(i)] = stride;
-    stride *= std::max<std::int64_t>(shape[i], 1);
+    strides[static_cast<std::size_t>(i)] = static_cast<std::int64_t>(stride & INT64_MAX);
+    stride *= static_cast<std::uint64_t>(std::max<std::int64_t>(shape[i], 1));
   }
 }
 

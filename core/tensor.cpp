@@ -117,8 +117,9 @@ Tensor Tensor::view_dims(std::span<const std::int64_t> requested) const {
   const auto unknown = std::find(dims.begin(), dims.end(), -1);
   if (unknown != dims.end()) {
     std::int64_t known = 1;
-    for (const std::int64_t d : dims) known *= d == -1 ? 1 : d;
-    if (known <= 0 || count() % known != 0) {
+    bool overflow = false;
+    for (const std::int64_t d : dims) overflow = overflow || (d != -1 && __builtin_mul_overflow(known, d, &known));
+    if (overflow || known <= 0 || count() % known != 0) {
       fail<ShapeError>("view", "{} elements do not divide by {}", count(), known);
     }
     *unknown = count() / known;
@@ -149,13 +150,14 @@ Tensor Tensor::view_dims(std::span<const std::int64_t> requested) const {
           new_count *= target[new_dim--];
         }
         if (new_count == old_count) break;
-        if (new_count % old_count != 0 || old_dim == 0 ||
-            layout_.strides[static_cast<std::size_t>(old_dim - 1)] !=
-                layout_.strides[static_cast<std::size_t>(old_dim)] * shape()[old_dim]) {
+        // The group needs the next old dim too: it must go on where this one ends.
+        do --old_dim;
+        while (old_dim >= 0 && shape()[old_dim] == 1);
+        if (old_dim < 0 || layout_.strides[static_cast<std::size_t>(old_dim)] != stride * old_count) {
           fail<LayoutError>("view", "strides of {} cannot express {}; make it contiguous first", to_string(shape()),
                             to_string(target));
         }
-        old_count *= shape()[--old_dim];
+        old_count *= shape()[old_dim];
       }
       --old_dim;
     }
@@ -170,9 +172,9 @@ Tensor Tensor::slice(int dim, std::int64_t lo, std::int64_t hi, std::int64_t ste
   }
   Layout layout = layout_;
   const auto d = static_cast<std::size_t>(dim);
-  layout.shape = shape().with(dim, (hi - lo + step - 1) / step);
+  layout.shape = shape().with(dim, (hi - lo) / step + ((hi - lo) % step != 0 ? 1 : 0));
   if (layout.shape.count() > 0) layout.offset += lo * layout_.strides[d];
-  layout.strides[d] *= step;
+  if (layout.shape[dim] > 1) layout.strides[d] *= step;  // else any stride will do, and this could overflow
   return {storage_, layout, dtype_, queue_};
 }
 

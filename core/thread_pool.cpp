@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -86,8 +87,8 @@ ThreadPool::ThreadPool(int threads, int spin_us) : threads_(threads) {
 
 ThreadPool::~ThreadPool() {
   if (getpid() != state_->owner) {
-    // A forked child has no workers to join, and their handles must not be destroyed as joinable.
-    for (auto& worker : state_->workers) worker.detach();
+    // A forked child has no workers to join, and destroying what they slept on would wait for them for ever.
+    [[maybe_unused]] State* leaked = state_.release();
     return;
   }
   {
@@ -110,7 +111,10 @@ void ThreadPool::run(std::int64_t count, BlockFunction block) {
     return;
   }
   if (s.workers.empty()) {
-    for (int i = 1; i < threads_; ++i) s.workers.emplace_back([&s] { s.work(); });
+    try {
+      for (int i = 1; i < threads_; ++i) s.workers.emplace_back([&s] { s.work(); });
+    } catch (const std::system_error&) {  // the system has no more threads: fewer run the same blocks
+    }
   }
   {
     std::lock_guard lock(s.mutex);

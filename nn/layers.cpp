@@ -34,8 +34,8 @@ Linear::Linear(Builder& builder, std::int64_t in, std::int64_t out, Options opti
 
 Var Linear::forward(const Var& x) const {
   Tape& tape = x.tape();
-  const LinearOptions options{activation_};
-  return bias ? linear(x, tape.param(weight), tape.param(*bias), options) : linear(x, tape.param(weight), options);
+  return bias ? linear(x, tape.param(weight), tape.param(*bias), activation_)
+              : linear(x, tape.param(weight), activation_);
 }
 
 // ---- Conv2d ----
@@ -61,11 +61,12 @@ Conv2d::Conv2d(Builder& builder, std::int64_t in, std::int64_t out, Options opti
 
 Var Conv2d::forward(const Var& x) const {
   Tape& tape = x.tape();
-  const ConvOptions options{.stride = {options_.stride, options_.stride},
+  const Conv2dAttrs attrs{.stride = {options_.stride, options_.stride},
                             .padding = {options_.padding, options_.padding},
                             .dilation = {options_.dilation, options_.dilation},
                             .groups = options_.groups};
-  return bias ? conv2d(x, tape.param(weight), tape.param(*bias), options) : conv2d(x, tape.param(weight), options);
+  return bias ? conv2d(x, tape.param(weight), tape.param(*bias), attrs)
+              : conv2d(x, tape.param(weight), attrs);
 }
 
 // ---- BatchNorm ----
@@ -148,7 +149,7 @@ Var MaxPool2d::forward(const Var& x) const {
   return max_pool2d(x, {.kernel = {kernel_, kernel_}, .stride = {stride_, stride_}, .padding = {padding_, padding_}});
 }
 
-Var GlobalAvgPool::forward(const Var& x) const { return global_avg_pool(x); }
+Var GlobalAvgPool::forward(const Var& x) const { return mean(x, {2, 3}); }
 
 Var Flatten::forward(const Var& x) const {
   const std::int64_t rows = x.shape().rank() > 0 ? x.shape()[0] : 1;

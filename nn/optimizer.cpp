@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "lamina/kernels/adam_step/op.hpp"
+#include "lamina/kernels/copy/op.hpp"
 #include "lamina/kernels/global_norm/op.hpp"
 #include "lamina/kernels/sgd_step/op.hpp"
 

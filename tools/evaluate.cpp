@@ -21,7 +21,7 @@ Evaluation evaluate(const nn::Module& model, const Dataset& dataset, const Devic
     if (is_floating(inputs.dtype()) && inputs.dtype() != dtype) inputs = cast(inputs, dtype);
     const Tensor logits = model(tape.constant(inputs)).value();
     const auto loss = cross_entropy_with_count(logits, data.labels, {.mean = false});
-    loss_sum += loss[0].item();
+    loss_sum += loss.loss.item();
     const auto labels = to_vector<std::int64_t>(data.labels);
     const auto values = to_vector<float>(logits);
     const auto classes = static_cast<std::size_t>(dataset.classes());

@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "lamina/core/error.hpp"
 #include "lamina/core/io/atomic_file.hpp"
 #include "lamina/core/io/file.hpp"
 #include "lamina/core/io/json.hpp"

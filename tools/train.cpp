@@ -300,7 +300,8 @@ void Run::finish() {
   record.model = options_.model;
   record.data = options_.data;
   record.strategy = options_.strategy;
-  for (const auto& [key, value] : identity(options_).items()) {
+  const nlohmann::json shared = identity(options_);
+  for (const auto& [key, value] : shared.items()) {
     if (key != "model" && key != "data" && key != "seed") record.options[key] = value;
   }
   record.options["epochs"] = options_.epochs;

@@ -16,6 +16,7 @@ struct Div {
   template <class Real>
   static void reference(const Attrs&, In<Real> in, Out<Real> out);
   static std::vector<Sample<Attrs>> samples();
+  static constexpr bool in_place = true;
   static constexpr Tolerance tolerance{.ulps = 1};
 };
 

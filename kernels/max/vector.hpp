@@ -63,7 +63,7 @@ void extremum_grad(const Launch<ExtremumGrad::Attrs>& launch) {
       const std::int64_t at = base + begin + plan.reduced.offset(row);
       for_each_vector(
           count, [&](std::int64_t j, std::int64_t m) __attribute__((always_inline)) {
-            auto* seen = reinterpret_cast<vi_unaligned*>(found + j);
+            vi_unaligned* seen = reinterpret_cast<vi_unaligned*>(found + j);
             const std::int64_t out = o * cols + begin + j;
             const vi here = equal_or_nan(load_part(x + at + j, m), load_part(y + out, m)) & ~*seen;
             *seen |= here;

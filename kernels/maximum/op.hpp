@@ -16,6 +16,7 @@ struct Maximum {
   template <class Real>
   static void reference(const Attrs&, In<Real> in, Out<Real> out);
   static std::vector<Sample<Attrs>> samples();
+  static constexpr bool in_place = true;
   static constexpr Tolerance tolerance{.ulps = 0};
 };
 
@@ -30,6 +31,7 @@ struct Minimum {
   template <class Real>
   static void reference(const Attrs&, In<Real> in, Out<Real> out);
   static std::vector<Sample<Attrs>> samples();
+  static constexpr bool in_place = true;
   static constexpr Tolerance tolerance{.ulps = 0};
 };
 
@@ -49,6 +51,7 @@ struct MaximumGrad {
   template <class Real>
   static void reference(const Attrs&, In<Real> in, Out<Real> out);
   static std::vector<Sample<Attrs>> samples();
+  static constexpr bool in_place = true;
   static constexpr Tolerance tolerance{.ulps = 0};
 };
 

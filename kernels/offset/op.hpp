@@ -18,6 +18,7 @@ struct Offset {
   template <class Real>
   static void reference(const Attrs&, In<Real> in, Out<Real> out);
   static std::vector<Sample<Attrs>> samples();
+  static constexpr bool in_place = true;
   static constexpr Tolerance tolerance{.scale = Tolerance::Scale::tensor, .ulps = 2};
 };
 

@@ -16,6 +16,7 @@ struct Relu {
   template <class Real>
   static void reference(const Attrs&, In<Real> in, Out<Real> out);
   static std::vector<Sample<Attrs>> samples();
+  static constexpr bool in_place = true;
   static constexpr Tolerance tolerance{.ulps = 0};
 };
 
@@ -31,6 +32,7 @@ struct ReluGrad {
   template <class Real>
   static void reference(const Attrs&, In<Real> in, Out<Real> out);
   static std::vector<Sample<Attrs>> samples();
+  static constexpr bool in_place = true;
   static constexpr Tolerance tolerance{.ulps = 0};
 };
 

@@ -35,7 +35,7 @@ struct SoftmaxGrad {
   template <class Real>
   static void reference(const Attrs&, In<Real> in, Out<Real> out);
   static std::vector<Sample<Attrs>> samples();
-  static constexpr Tolerance tolerance{.scale = Tolerance::Scale::tensor, .ulps = 10};
+  static constexpr Tolerance tolerance{.scale = Tolerance::Scale::tensor, .ulps = 12};
 };
 
 struct LogSoftmax {

@@ -4,6 +4,7 @@
 
 #include "lamina/autograd/check.hpp"
 #include "lamina/autograd/tape.hpp"
+#include "lamina/core/rng.hpp"
 #include "lamina/kernels/cpu/device.hpp"
 #include "lamina/kernels/op_list.hpp"
 #include "lamina/kernels/shape_device.hpp"

@@ -66,7 +66,7 @@ TEST(ReadFile, AFileThatShrankIsAnError) {
 TEST(Gzip, ReadsThroughAndPassesPlainFiles) {
   const TempDir dir;
   std::string text;
-  for (int i = 0; i < 200000; ++i) text += static_cast<char>(i * i % 251);
+  for (std::uint64_t i = 0; i < 200000; ++i) text += static_cast<char>(i * i % 251);
   put(dir / "a.gz", gzip(text));
   put(dir / "plain.gz", text);
   put(dir / "one", "\x1f");

@@ -1,9 +1,8 @@
-// Reduction loops of vector code. Included by vector code after simd.hpp (no include guard).
+// Reduction loops of vector code. Included by vector code after simd.hpp (no include guard); the kernel file has included
+// kernels/cpu/reduce.hpp before.
 //
 // Accuracy: a float lane takes at most 8 addends before it is folded into doubles, so that the error does not grow
 // with the count. Order: a block's result depends on its elements only, and blocks are joined in their order.
-
-#include "lamina/kernels/cpu/reduce.hpp"
 
 typedef float vhalf __attribute__((vector_size(2 * LAMINA_LANES)));
 typedef double vd __attribute__((vector_size(4 * LAMINA_LANES)));  // half as many lanes as vf
@@ -102,8 +101,9 @@ struct Summing {
   /// to[j] += v[j]
   LAMINA_INLINE static void join_lanes(double* to, vf v) {
     const Doubles x = to_doubles(v);
-    auto* lo = reinterpret_cast<vd_unaligned*>(to);
-    auto* hi = reinterpret_cast<vd_unaligned*>(to + kLanes / 2);
+    // Not `auto*`: deduction drops the alignment.
+    vd_unaligned* lo = reinterpret_cast<vd_unaligned*>(to);
+    vd_unaligned* hi = reinterpret_cast<vd_unaligned*>(to + kLanes / 2);
     *lo += x.lo;
     *hi += x.hi;
   }

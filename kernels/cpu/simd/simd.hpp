@@ -174,13 +174,13 @@ struct Plus {
 struct Larger {
   template <class V>
   LAMINA_INLINE V operator()(V a, V b) const {
-    return (b > a) | (b != b) ? b : a;
+    return ((b > a) | (b != b)) ? b : a;
   }
 };
 struct Smaller {
   template <class V>
   LAMINA_INLINE V operator()(V a, V b) const {
-    return (b < a) | (b != b) ? b : a;
+    return ((b < a) | (b != b)) ? b : a;
   }
 };
 

@@ -22,7 +22,7 @@ lamina::Tensor filled(const lamina::Device& device, const lamina::SampleOperand&
 int main() {
   const lamina::Device device = lamina::cpu_device({.threads = 2});
   int listed = 0;
-#define COUNT(O) \
+#define COUNT(O)                        \
   static_assert(lamina::Op<lamina::O>); \
   listed += lamina::record_of<lamina::O>.id >= 0;
   LAMINA_FOR_EACH_OP(COUNT)

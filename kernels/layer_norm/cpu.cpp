@@ -1,0 +1,21 @@
+#include "lamina/kernels/cpu/reduce.hpp"
+#include "lamina/kernels/cpu/table.hpp"
+#include "lamina/kernels/layer_norm/op.hpp"
+
+#define LAMINA_VECTOR_CODE "lamina/kernels/layer_norm/vector.hpp"
+#include "lamina/kernels/cpu/simd/for_each_isa.hpp"
+
+namespace lamina {
+
+template <>
+std::span<const Variant> cpu_variants<LayerNorm>() {
+  static constexpr Variant table[] = {LAMINA_F32_VARIANTS(LayerNorm, "layer_norm", layer_norm)};
+  return table;
+}
+template <>
+std::span<const Variant> cpu_variants<LayerNormGrad>() {
+  static constexpr Variant table[] = {LAMINA_F32_VARIANTS(LayerNormGrad, "layer_norm_grad", layer_norm_grad)};
+  return table;
+}
+
+}  // namespace lamina

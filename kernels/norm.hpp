@@ -1,0 +1,17 @@
+// Checks that the records of normalisations share.
+#pragma once
+
+#include "lamina/kernels/op.hpp"
+
+namespace lamina {
+
+/// Throws DTypeError unless all operands are of one floating dtype.
+void check_norm_operands(std::string_view op, MetasIn in);
+/// Throws ShapeError unless operand `i` has the shape.
+void check_shape(std::string_view op, MetasIn in, std::size_t i, const Shape& shape);
+/// Throws ValueError unless epsilon > 0 and finite.
+void check_epsilon(std::string_view op, double epsilon);
+/// Statistics carry no gradient. Throws TapeError when an output but the first has a cotangent.
+void check_only_first_cotangent(std::string_view op, TensorsIn cotangents);
+
+}  // namespace lamina
