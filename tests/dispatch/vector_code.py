@@ -49,9 +49,6 @@ FAULTS = {
     "outside the vector code": """
       template <class T> __attribute__((target("avx2"), noinline)) void f(T* x) { for (int i = 0; i < 64; ++i) x[i] += 1; }
       template void f(float*);""",
-    "outside the vector code: _GLOBAL__sub_I": """
-      #pragma GCC target("avx2")
-      float g(int); float table[2] = {g(1) * 3, g(2) * 5};""",
     "not local (type W)": """
       namespace lamina::avx2 { template <class T> T twice(T x) { return x + x; } template float twice(float); }""",
     "not local (type T)": "namespace lamina::avx512 { int f(int x) { return 2 * x; } }",
