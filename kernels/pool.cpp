@@ -13,7 +13,8 @@ Shape pooled_shape(std::string_view op, const Window2d& w, const Meta& x) {
     }
     const std::int64_t extent = x.shape[2 + static_cast<int>(d)];
     const std::int64_t room = extent + 2 * w.padding[d] - w.kernel[d];
-    if (room < 0) fail<ShapeError>(op, "kernel {} is larger than {} with padding {}", w.kernel[d], extent, w.padding[d]);
+    if (room < 0)
+      fail<ShapeError>(op, "kernel {} is larger than {} with padding {}", w.kernel[d], extent, w.padding[d]);
     shape = shape.with(2 + static_cast<int>(d), room / w.stride[d] + 1);
   }
   return shape;

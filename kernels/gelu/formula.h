@@ -2,9 +2,7 @@
 // numbers, so that small results are right to their last places too.
 
 // Tanh form: 0.5 (1 + tanh u) is the logistic function of v = 2u = x (p + q x^2).
-FORMULA1(gelu_tanh_form, x) {
-  return x * sigmoid(x * (NUM(1.5957691216057308) + NUM(0.07135481627260025) * (x * x)));
-}
+FORMULA1(gelu_tanh_form, x) { return x * sigmoid(x * (NUM(1.5957691216057308) + NUM(0.07135481627260025) * (x * x))); }
 FORMULA2(gelu_tanh_form_grad, dy, x) {
   T z = SELECT(x * x < NUM(400), x * x, NUM(400));  // beyond it the logistic function is 0 or 1
   T v = x * (NUM(1.5957691216057308) + NUM(0.07135481627260025) * z);

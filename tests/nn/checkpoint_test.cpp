@@ -16,10 +16,14 @@ namespace fs = std::filesystem;
 
 class CheckpointTest : public ::testing::Test {
  protected:
-  CheckpointTest() : folder(fs::temp_directory_path() / fmt::format("lamina-checkpoint-{}", getpid())) { fs::remove_all(folder); }
+  CheckpointTest() : folder(fs::temp_directory_path() / fmt::format("lamina-checkpoint-{}", getpid())) {
+    fs::remove_all(folder);
+  }
   ~CheckpointTest() override { fs::remove_all(folder); }
 
-  std::vector<NamedTensor> tensors(float value) const { return {{"model.w", Tensor::from(cpu, {3}, {value, value, value})}}; }
+  std::vector<NamedTensor> tensors(float value) const {
+    return {{"model.w", Tensor::from(cpu, {3}, {value, value, value})}};
+  }
   float stored() const { return to_vector<float>(CheckpointStore::newest(folder)->tensors.tensor("model.w", cpu))[0]; }
 
   Device cpu = cpu_device({.threads = 1});

@@ -1,5 +1,5 @@
-// Reduction loops of vector code. Included by vector code after simd.hpp (no include guard); the kernel file has included
-// kernels/cpu/reduce.hpp before.
+// Reduction loops of vector code. Included by vector code after simd.hpp (no include guard); the kernel file has
+// included kernels/cpu/reduce.hpp before.
 //
 // Accuracy: a float lane takes at most 8 addends before it is folded into doubles, so that the error does not grow
 // with the count. Order: a block's result depends on its elements only, and blocks are joined in their order.
