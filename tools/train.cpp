@@ -99,6 +99,7 @@ class Run {
   std::optional<nn::CheckpointStore> store_;
   std::optional<JsonLines> metrics_;
   std::optional<Trace> trace_;
+  Trace* tracing_ = nullptr;  // while a traced step runs
   std::optional<Progress> progress_;
 };
 
@@ -193,7 +194,7 @@ void Run::save_checkpoint() {
 
 void Run::train_step() {
   const auto start = Clock::now();
-  Trace* trace = trace_ ? &*trace_ : nullptr;
+  Trace* trace = tracing_;
   TraceSpan step_span(trace, "step", "step", {.step = step_});
   const std::int64_t flops_before = device_.counters().flops.load();
 
@@ -254,13 +255,16 @@ int Run::execute() {
   const std::int64_t history_every = std::max<std::int64_t>(1, total_steps_ / 400);
   if (store_ && step_ == 0) save_checkpoint();
   const std::int64_t first_examples = examples_;
-  // Without --trace a few steps past the warm-up are enough for the report.
+  // A few steps past the first ones are enough for the report; a trace is of every step unless told otherwise.
+  const bool every = !options_.trace.empty() && options_.trace_steps == 0;
+  const std::int64_t window = options_.trace_steps > 0 ? options_.trace_steps : 3;
   const std::int64_t traced_from =
-      options_.trace.empty() ? std::min(first_step_ + 5, std::max(total_steps_ - 3, first_step_)) : first_step_;
-  const std::int64_t traced_to = options_.trace.empty() ? traced_from + 3 : total_steps_;
+      every ? first_step_ : std::max(first_step_, std::min(first_step_ + 5, total_steps_ - window));
+  const std::int64_t traced_to = every ? total_steps_ : traced_from + window;
   int stopped = 0;
   while (step_ < total_steps_ && (stopped = StopSignal::received()) == 0) {
-    if (trace_) device_.set_trace(step_ >= traced_from && step_ < traced_to ? &*trace_ : nullptr);
+    tracing_ = trace_ && step_ >= traced_from && step_ < traced_to ? &*trace_ : nullptr;
+    device_.set_trace(tracing_);
     const double lr = schedule_.at(step_);
     train_step();
     device_.set_trace(nullptr);

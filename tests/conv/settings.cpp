@@ -123,7 +123,8 @@ TEST(Settings, KernelsAndGradients) {
   }
 }
 
-// One weight sees a quarter of a million pixels: the sum of as many equal terms must not drift.
+// One weight sees a quarter of a million pixels: the sum of as many equal terms must not drift. Rows and images are
+// summed in turn, 64 equal terms each, whose roundings all fall the same way here; one running sum drifts by 1e-3.
 TEST(WeightGrad, LongSumsKeepTheirDigits) {
   const Device device = cpu_device({.threads = 2});
   for (const std::int64_t outputs : {1, 40}) {
@@ -138,7 +139,7 @@ TEST(WeightGrad, LongSumsKeepTheirDigits) {
       if (v == entry.usable.back()) continue;
       try {
         const Tensor dw = run_variant(record_of<Conv2dWeightGrad>, *v, &attrs, in)[0];
-        EXPECT_NEAR(static_cast<double>(host<float>(dw)[0]) / want, 1, 1e-6) << v->name;
+        EXPECT_NEAR(static_cast<double>(host<float>(dw)[0]) / want, 1, 2e-5) << v->name;
       } catch (const MissingKernel&) {
       }
     }
