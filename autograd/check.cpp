@@ -12,8 +12,8 @@ namespace {
 using Values = std::vector<std::vector<double>>;
 
 struct Problem {
-  std::function<double(const Values&)> loss;                 // at other values
-  std::function<std::vector<Tensor>()> gradients;            // at the given ones; undefined = absent
+  std::function<double(const Values&)> loss;       // at other values
+  std::function<std::vector<Tensor>()> gradients;  // at the given ones; undefined = absent
   Values at;
 };
 
@@ -29,7 +29,8 @@ GradientCheck compare(const Problem& problem, double step, int directions, std::
   Values analytic;
   const std::vector<Tensor> gradients = problem.gradients();
   for (std::size_t i = 0; i < gradients.size(); ++i) {
-    analytic.push_back(gradients[i].defined() ? to_vector<double>(gradients[i]) : std::vector<double>(problem.at[i].size()));
+    analytic.push_back(gradients[i].defined() ? to_vector<double>(gradients[i])
+                                              : std::vector<double>(problem.at[i].size()));
   }
   auto moved = [&](const Values& direction, double by) {
     Values values = problem.at;
@@ -85,7 +86,8 @@ GradientCheck check_gradients(const std::function<Var(Tape&, std::span<const Var
   };
   problem.loss = [&](const Values& values) {
     std::vector<Tensor> at;
-    for (std::size_t i = 0; i < values.size(); ++i) at.push_back(Tensor::from(inputs[i].device(), inputs[i].shape(), values[i]));
+    for (std::size_t i = 0; i < values.size(); ++i)
+      at.push_back(Tensor::from(inputs[i].device(), inputs[i].shape(), values[i]));
     double loss = 0;
     run(at, [&](Tape&, std::span<const Var>, const Var& l) { loss = l.value().item(); });
     return loss;

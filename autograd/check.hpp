@@ -9,8 +9,8 @@
 namespace lamina {
 
 struct GradientCheck {
-  double worst = 0;      ///< largest |analytic - numeric| / (1 + |numeric|)
-  std::string where;     ///< "input 1, element 7: analytic 0.25, numeric 0.5"
+  double worst = 0;   ///< largest |analytic - numeric| / (1 + |numeric|)
+  std::string where;  ///< "input 1, element 7: analytic 0.25, numeric 0.5"
 };
 
 /// Compares d fn / d inputs with central differences of step `step`. `fn` returns a var of one element and is run

@@ -5,7 +5,8 @@ namespace lamina {
 namespace {
 
 template <class Attrs>
-OpRecord local_record(std::string_view name, Tensors (*vjp)(const void*, const Saved&, TensorsIn, Needs), bool unsplit) {
+OpRecord local_record(std::string_view name, Tensors (*vjp)(const void*, const Saved&, TensorsIn, Needs),
+                      bool unsplit) {
   OpRecord r{};
   r.id = -1;
   r.name = name;

@@ -12,11 +12,11 @@ struct Tape::Node {
   void* attrs = nullptr;
   std::uint32_t inputs = 0;
   std::uint32_t outputs = 0;
-  std::uint64_t wantable = 0;       // operands whose gradient may be wanted
-  int* in_slots = nullptr;          // -1: a constant that is no var
-  int first_output = 0;             // slot of output 0; the others follow
-  Meta* metas = nullptr;            // inputs, then outputs
-  Tensor* saved_inputs = nullptr;   // null: none
+  std::uint64_t wantable = 0;      // operands whose gradient may be wanted
+  int* in_slots = nullptr;         // -1: a constant that is no var
+  int first_output = 0;            // slot of output 0; the others follow
+  Meta* metas = nullptr;           // inputs, then outputs
+  Tensor* saved_inputs = nullptr;  // null: none
   Tensor* saved_outputs = nullptr;
 
   Node() = default;

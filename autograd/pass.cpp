@@ -9,7 +9,8 @@ namespace lamina {
 void Pass::seed(const Var& var, Tensor cotangent) {
   const int slot = tape_->slot_of(var);
   if (!(cotangent.shape() == var.shape())) {
-    fail<ShapeError>("pass", "seed of shape {} for a var of shape {}", to_string(cotangent.shape()), to_string(var.shape()));
+    fail<ShapeError>("pass", "seed of shape {} for a var of shape {}", to_string(cotangent.shape()),
+                     to_string(var.shape()));
   }
   if (cotangent.dtype() != var.dtype()) {
     fail<DTypeError>("pass", "seed of {} for a var of {}", name_of(cotangent.dtype()), name_of(var.dtype()));

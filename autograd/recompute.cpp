@@ -4,7 +4,9 @@ namespace lamina {
 
 struct RecomputeAccess {
   static void set_replaying(Tape& tape) { tape.replaying_ = true; }
-  static void bind_values(Tape& tape, std::unordered_map<const Param*, Tensor> values) { tape.bound_ = std::move(values); }
+  static void bind_values(Tape& tape, std::unordered_map<const Param*, Tensor> values) {
+    tape.bound_ = std::move(values);
+  }
 };
 
 Vars recompute(std::span<const Var> inputs, std::function<Vars(Tape&, std::span<const Var>)> fn, Bind bind) {
@@ -33,8 +35,7 @@ Vars recompute(std::span<const Var> inputs, std::function<Vars(Tape&, std::span<
     if (bind == Bind::pinned) pinned.emplace(p, operands.back().value());
   }
   auto vjp = [fn = std::move(fn), kept_inputs = std::move(kept_inputs), pinned = std::move(pinned), params,
-              context = tape.context()](
-                 TensorsIn cotangents, Needs needs) {
+              context = tape.context()](TensorsIn cotangents, Needs needs) {
     Tape replay(Tape::Mode::record, context);
     RecomputeAccess::set_replaying(replay);
     RecomputeAccess::bind_values(replay, pinned);
@@ -54,7 +55,8 @@ Vars recompute(std::span<const Var> inputs, std::function<Vars(Tape&, std::span<
     }
     return gradients;
   };
-  return tape.custom(operands, [&](TensorsIn) { return outputs; }, std::move(vjp));
+  return tape.custom(
+      operands, [&](TensorsIn) { return outputs; }, std::move(vjp));
 }
 
 }  // namespace lamina

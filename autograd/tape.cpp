@@ -30,7 +30,9 @@ T* Tape::Arena::array(std::size_t count) {
 
 // ---- tape ----
 
-Tape::Tape(Mode mode, RunContext context) : mode_(mode), context_(context), anchor_(make_ref<TapeAnchor>()) { anchor_->tape = this; }
+Tape::Tape(Mode mode, RunContext context) : mode_(mode), context_(context), anchor_(make_ref<TapeAnchor>()) {
+  anchor_->tape = this;
+}
 
 Tape::~Tape() { clear(); }
 
@@ -64,7 +66,8 @@ void Tape::clear() noexcept {
 }
 
 Tape& Var::tape() const {
-  if (!anchor_ || anchor_->tape == nullptr) fail<TapeError>("var", "its tape is gone; var of shape {}", to_string(shape()));
+  if (!anchor_ || anchor_->tape == nullptr)
+    fail<TapeError>("var", "its tape is gone; var of shape {}", to_string(shape()));
   return *anchor_->tape;
 }
 
@@ -98,7 +101,8 @@ Var Tape::param(const Param& param, Bind bind) {
     if (!records()) return {std::move(value), anchor_, -1};
     const Slot& slot = slots_[static_cast<std::size_t>(known->second)];
     if (!slot.late && bound == bound_.end() && slot.version != version) {
-      fail<TapeError>("tape", "a pinned parameter of shape {} was updated between two uses on one tape (version {}, {})",
+      fail<TapeError>("tape",
+                      "a pinned parameter of shape {} was updated between two uses on one tape (version {}, {})",
                       to_string(value.shape()), slot.version, version);
     }
     return {std::move(value), anchor_, known->second};

@@ -54,10 +54,10 @@ class Pass;
 /// What layers may ask of the run they are part of. Random streams are keyed by it, so that a re-run of a step draws
 /// the same numbers.
 struct RunContext {
-  bool training = true;           ///< dropout drops, batch norm uses the batch's statistics and updates its own
+  bool training = true;  ///< dropout drops, batch norm uses the batch's statistics and updates its own
   std::uint64_t seed = 0;
-  std::uint64_t step = 0;         ///< optimiser step
-  std::int64_t first_example = 0; ///< id in the step's joined batch of the first example on this tape
+  std::uint64_t step = 0;          ///< optimiser step
+  std::int64_t first_example = 0;  ///< id in the step's joined batch of the first example on this tape
 };
 
 class Tape {
@@ -115,13 +115,13 @@ class Tape {
 
   struct Node;
   struct Slot {
-    int node = -1;                 // -1: a leaf
+    int node = -1;  // -1: a leaf
     int output = 0;
-    int first_consumer = -1;       // node index, for leaves: when it was processed the gradient is final
+    int first_consumer = -1;  // node index, for leaves: when it was processed the gradient is final
     const Param* param = nullptr;
-    std::uint64_t version = 0;     // of a pinned parameter when first used
+    std::uint64_t version = 0;  // of a pinned parameter when first used
     bool wantable = false;
-    bool late = false;             // a late parameter, or derived from nothing but late parameters and constants
+    bool late = false;  // a late parameter, or derived from nothing but late parameters and constants
     bool input = false;
   };
   class Arena {
@@ -158,7 +158,8 @@ class Tape {
 };
 
 /// Backward through a tape: takes cotangent seeds on any vars, computes what is wanted, and can be continued with other
-/// wanted vars from the cotangents it kept (zero-bubble's two halves). It owns its cotangents; the tape must outlive it.
+/// wanted vars from the cotangents it kept (zero-bubble's two halves). It owns its cotangents; the tape must outlive
+/// it.
 class Pass {
  public:
   /// Adds a cotangent of the var's shape and dtype (else ShapeError, DTypeError). Seeds of one var add in call order.
@@ -190,8 +191,8 @@ class Pass {
   Tensor late_value(int slot);
 
   Tape* tape_;
-  std::vector<Tensor> cotangents_;    // by slot
-  std::vector<std::uint64_t> done_;   // by node: operands whose gradient was computed
+  std::vector<Tensor> cotangents_;   // by slot
+  std::vector<std::uint64_t> done_;  // by node: operands whose gradient was computed
   std::unordered_map<const Param*, Tensor> rebound_;
   std::unordered_map<int, Tensor> late_values_;
   std::function<void(const Param&, const Tensor&)> on_final_;

@@ -1,5 +1,5 @@
-// Convolution on one thread: name, pass, milliseconds of processor time (minimum of the repeats), GFLOP/s. bench/conv_torch.py is the peer
-// and prints the same rows. LAMINA_ISA=avx2 limits the instruction set.
+// Convolution on one thread: name, pass, milliseconds of processor time (minimum of the repeats), GFLOP/s.
+// bench/conv_torch.py is the peer and prints the same rows. LAMINA_ISA=avx2 limits the instruction set.
 //   conv [part of a name] [seconds a row] [part of a pass]
 #include <fmt/core.h>
 #include <time.h>

@@ -21,10 +21,10 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-#define LAMINA_DEFINE_ERROR(Name)  \
+#define LAMINA_DEFINE_ERROR(Name)   \
   class Name final : public Error { \
-   public:                         \
-    using Error::Error;            \
+   public:                          \
+    using Error::Error;             \
   }
 LAMINA_DEFINE_ERROR(ShapeError);     ///< shapes that do not fit an op, or overflow
 LAMINA_DEFINE_ERROR(DTypeError);     ///< element types that do not fit an op or an access

@@ -13,9 +13,8 @@ class BlockFunction {
   template <class F>
     requires(!std::is_same_v<std::remove_cvref_t<F>, BlockFunction>)
   BlockFunction(F&& f) noexcept  // NOLINT: implicit on purpose
-      : object_(const_cast<void*>(static_cast<const void*>(&f))), call_([](void* object, std::int64_t block) {
-          (*static_cast<std::remove_reference_t<F>*>(object))(block);
-        }) {}
+      : object_(const_cast<void*>(static_cast<const void*>(&f))),
+        call_([](void* object, std::int64_t block) { (*static_cast<std::remove_reference_t<F>*>(object))(block); }) {}
   void operator()(std::int64_t block) const { call_(object_, block); }
 
  private:

@@ -1,6 +1,6 @@
-// MemoryPool: the caching allocator of a device. Freed blocks are kept in size classes (at most 64 bytes or 12.5 % larger
-// than asked) and handed out again, because returning memory to the system after each op costs more than most ops.
-// Blocks freed while another queue may still use them stay pending until that queue has passed the events given.
+// MemoryPool: the caching allocator of a device. Freed blocks are kept in size classes (at most 64 bytes or 12.5 %
+// larger than asked) and handed out again, because returning memory to the system after each op costs more than most
+// ops. Blocks freed while another queue may still use them stay pending until that queue has passed the events given.
 // Thread-safe.
 #pragma once
 

@@ -74,8 +74,8 @@ std::vector<std::int64_t> NamedOptions::integers(const std::string& key, std::ve
   std::string_view rest = it->second;
   for (;;) {
     const auto x = rest.find('x');
-    values.push_back(parse_integer(fmt::format("{} {}: option {}", what_, name_, key), rest.substr(0, x), 0,
-                                   std::int64_t{1} << 40));
+    values.push_back(
+        parse_integer(fmt::format("{} {}: option {}", what_, name_, key), rest.substr(0, x), 0, std::int64_t{1} << 40));
     if (x == std::string_view::npos) return values;
     rest = rest.substr(x + 1);
   }

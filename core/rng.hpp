@@ -1,6 +1,6 @@
 // Rng: counter-based random numbers, Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3").
-// A number is a pure function of (seed, layer, step, example id in the run, element within the example), so bits are the
-// same for every thread count, grid, device, micro-batch split and replica count. Pure; thread-safe.
+// A number is a pure function of (seed, layer, step, example id in the run, element within the example), so bits are
+// the same for every thread count, grid, device, micro-batch split and replica count. Pure; thread-safe.
 #pragma once
 
 #include <array>

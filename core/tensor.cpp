@@ -217,8 +217,7 @@ Tensor Tensor::expand(const Shape& target) const {
                        extent);
     }
     const bool repeated = i < lead || extent != target[i];
-    layout.strides[static_cast<std::size_t>(i)] =
-        repeated ? 0 : layout_.strides[static_cast<std::size_t>(i - lead)];
+    layout.strides[static_cast<std::size_t>(i)] = repeated ? 0 : layout_.strides[static_cast<std::size_t>(i - lead)];
   }
   return {storage_, layout, dtype_, queue_};
 }

@@ -47,12 +47,13 @@ struct ThreadPool::State {
 
   std::vector<std::thread> workers;
 
-  void drain() noexcept {
+  // `f` is the caller's copy: the run's own pointer is cleared while late blocks still run.
+  void drain(const BlockFunction& f, std::int64_t blocks) noexcept {
     InsideBlock guard;
     try {
-      for (std::int64_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) (*block)(i);
+      for (std::int64_t i = next.fetch_add(1); i < blocks; i = next.fetch_add(1)) f(i);
     } catch (...) {
-      next.store(count);
+      next.store(blocks);
       std::lock_guard lock(mutex);
       if (!failure) failure = std::current_exception();
     }
@@ -65,15 +66,19 @@ struct ThreadPool::State {
       while (generation.load(std::memory_order_acquire) == seen && std::chrono::steady_clock::now() < spin_until) {
         __builtin_ia32_pause();
       }
+      const BlockFunction* joined = nullptr;
+      std::int64_t blocks = 0;
       {
         std::unique_lock lock(mutex);
         work_ready.wait(lock, [&] { return stop || generation.load() != seen; });
         if (stop) return;
         seen = generation.load();
         if (block == nullptr) continue;  // that run ended before this worker woke
+        joined = block;
+        blocks = count;
         ++active;
       }
-      drain();
+      drain(*joined, blocks);
       std::lock_guard lock(mutex);
       if (--active == 0) work_done.notify_one();
     }
@@ -125,7 +130,7 @@ void ThreadPool::run(std::int64_t count, BlockFunction block) {
     s.generation.fetch_add(1, std::memory_order_release);
   }
   s.work_ready.notify_all();
-  s.drain();
+  s.drain(block, count);
   std::exception_ptr failure;
   {
     std::unique_lock lock(s.mutex);

@@ -44,11 +44,11 @@ std::vector<Sample<Attrs>> same_shape_samples(const Attrs& attrs, std::vector<Fi
 /// Samples of a broadcasting op of two operands.
 template <class Attrs>
 std::vector<Sample<Attrs>> broadcast_samples(const Attrs& attrs, Fill a, Fill b) {
-  return {{"one", attrs, {{Shape{}, a}, {Shape{}, b}}},   {"empty", attrs, {{{0, 3}, a}, {{3}, b}}},
-          {"odd", attrs, {{{3, 7}, a}, {{3, 7}, b}}},     {"scalar", attrs, {{{3, 7}, a}, {Shape{}, b}}},
-          {"row", attrs, {{{5, 9}, a}, {{9}, b}}},        {"column", attrs, {{{5, 9}, a}, {{5, 1}, b}}},
-          {"outer", attrs, {{{4, 1}, a}, {{1, 17}, b}}},  {"channel", attrs, {{{2, 3, 4, 5}, a}, {{3, 1, 1}, b}}},
-          {"left", attrs, {{{6}, a}, {{2, 3, 6}, b}}},    {"blocks", attrs, {{{3, 16385}, a}, {{16385}, b}}}};
+  return {{"one", attrs, {{Shape{}, a}, {Shape{}, b}}},  {"empty", attrs, {{{0, 3}, a}, {{3}, b}}},
+          {"odd", attrs, {{{3, 7}, a}, {{3, 7}, b}}},    {"scalar", attrs, {{{3, 7}, a}, {Shape{}, b}}},
+          {"row", attrs, {{{5, 9}, a}, {{9}, b}}},       {"column", attrs, {{{5, 9}, a}, {{5, 1}, b}}},
+          {"outer", attrs, {{{4, 1}, a}, {{1, 17}, b}}}, {"channel", attrs, {{{2, 3, 4, 5}, a}, {{3, 1, 1}, b}}},
+          {"left", attrs, {{{6}, a}, {{2, 3, 6}, b}}},   {"blocks", attrs, {{{3, 16385}, a}, {{16385}, b}}}};
 }
 
 /// Sums a cotangent over the dims along which an operand of `shape` was broadcast.

@@ -108,8 +108,8 @@ using Out = std::span<const RefOut<Real>>;
 struct Fill {
   enum class Kind : std::uint8_t { normal, uniform, distinct, index, zeros } kind = Kind::normal;
   double lo = 0;
-  double hi = 1;       ///< uniform: range; index: integers in [lo, hi)
-  double kink = 0;     ///< values closer than `gap` to it are moved away, so that finite differences are valid
+  double hi = 1;    ///< uniform: range; index: integers in [lo, hi)
+  double kink = 0;  ///< values closer than `gap` to it are moved away, so that finite differences are valid
   double gap = 0;
 
   static constexpr Fill normal(double scale = 1) { return {.kind = Kind::normal, .hi = scale}; }
@@ -154,13 +154,14 @@ struct Tolerance {
 
 /// An op whose cost declares fewer bytes read than its inputs have (a slice, a gather) says so by one more member,
 /// `static constexpr bool reads_part = true`; of all others the harness demands every byte. `in_place = true` says that
-/// the first outputs may lie on the first inputs, the others on the last inputs (values, gradients, state -> values, state).
+/// the first outputs may lie on the first inputs, the others on the last inputs (values, gradients, state -> values,
+/// state).
 template <class T>
 concept Op = requires(const typename T::Attrs& attrs, MetasIn metas, const Saved& saved, TensorsIn cotangents,
                       Needs needs, In<double> in, Out<double> out) {
   { T::name } -> std::convertible_to<std::string_view>;
-  { T::outputs } -> std::convertible_to<int>;            // number of outputs; -1: depends on the attributes
-  { T::infer(attrs, metas) } -> std::same_as<Metas>;     // shapes and dtypes of all outputs; throws ShapeError, DTypeError
+  { T::outputs } -> std::convertible_to<int>;         // number of outputs; -1: depends on the attributes
+  { T::infer(attrs, metas) } -> std::same_as<Metas>;  // shapes and dtypes of all outputs; throws ShapeError, DTypeError
   { T::cost(attrs, metas) } -> std::same_as<Cost>;
   { T::saves } -> std::convertible_to<Saves>;
   { T::vjp(attrs, saved, cotangents, needs) } -> std::same_as<Tensors>;  // one per input; undefined = not needed

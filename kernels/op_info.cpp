@@ -27,7 +27,12 @@ constexpr bool in_place() {
 template <Op O>
 OpInfo info() {
   using Attrs = typename O::Attrs;
-  OpInfo info{&record_of<O>, O::tolerance, reads_part<O>(), in_place<O>(), {}, &reference_erased<O>,
+  OpInfo info{&record_of<O>,
+              O::tolerance,
+              reads_part<O>(),
+              in_place<O>(),
+              {},
+              &reference_erased<O>,
               [](const void* attrs, In<CountingReal> in, Out<CountingReal> out) {
                 O::template reference<CountingReal>(*static_cast<const Attrs*>(attrs), in, out);
               }};

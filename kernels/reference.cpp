@@ -74,7 +74,8 @@ void run_reference(ReferenceFunction reference, const void* attrs, Operands in, 
     } else {
       out_data[o].index.resize(count);
     }
-    outs.push_back({out[o].shape(), real ? out_data[o].real.data() : nullptr, real ? nullptr : out_data[o].index.data()});
+    outs.push_back(
+        {out[o].shape(), real ? out_data[o].real.data() : nullptr, real ? nullptr : out_data[o].index.data()});
   }
   reference(attrs, ins, outs);
   for (std::size_t o = 0; o < out.size(); ++o) {

@@ -61,8 +61,8 @@ class CountingReal {
 };
 
 /// Put at the end of an op.cpp: makes the reference for the two number types that use it.
-#define LAMINA_INSTANTIATE_REFERENCE(O)                                                          \
-  template void O::reference<double>(const O::Attrs&, In<double>, Out<double>);                  \
+#define LAMINA_INSTANTIATE_REFERENCE(O)                                         \
+  template void O::reference<double>(const O::Attrs&, In<double>, Out<double>); \
   template void O::reference<CountingReal>(const O::Attrs&, In<CountingReal>, Out<CountingReal>)
 
 }  // namespace lamina

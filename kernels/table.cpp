@@ -18,7 +18,8 @@ void KernelTable::prefer(std::string_view spec) {
     const std::string_view op = name.substr(0, name.find('.'));
     for (Entry& entry : entries_) {
       for (const Variant* v : entry.all) {
-        if (v->name.substr(0, v->name.find('.')) == op) known += fmt::format("{}{}", known.empty() ? "" : ", ", v->name);
+        if (v->name.substr(0, v->name.find('.')) == op)
+          known += fmt::format("{}{}", known.empty() ? "" : ", ", v->name);
       }
       found = std::any_of(entry.usable.begin(), entry.usable.end(), matches) || found;
       std::stable_partition(entry.usable.begin(), entry.usable.end(), matches);

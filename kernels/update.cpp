@@ -10,7 +10,8 @@ void check_update(std::string_view op, int count, int sets, MetasIn in) {
   for (std::size_t i = 0; i < in.size(); ++i) {
     const Meta& value = in[i % n];
     if (!is_floating(in[i].dtype) || in[i].dtype != value.dtype) {
-      fail<DTypeError>(op, "operand {}: {} does not match {}, or is not floating", i, name_of(in[i].dtype), name_of(value.dtype));
+      fail<DTypeError>(op, "operand {}: {} does not match {}, or is not floating", i, name_of(in[i].dtype),
+                       name_of(value.dtype));
     }
     if (!(in[i].shape == value.shape)) {
       fail<ShapeError>(op, "operand {}: shape {} does not match {}", i, to_string(in[i].shape), to_string(value.shape));

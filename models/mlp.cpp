@@ -11,9 +11,7 @@ class Layer final : public nn::Module {
         dropout_(builder, hidden ? dropout : 0) {
     register_module("linear", linear_);
   }
-  Var forward(const Var& x) const override {
-    return dropout_(linear_(x.shape().rank() == 2 ? x : nn::Flatten()(x)));
-  }
+  Var forward(const Var& x) const override { return dropout_(linear_(x.shape().rank() == 2 ? x : nn::Flatten()(x))); }
 
  private:
   nn::Linear linear_;

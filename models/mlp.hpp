@@ -6,7 +6,7 @@
 namespace lamina::models {
 
 struct MlpOptions {
-  std::int64_t inputs = 784;                     ///< elements of an example, flattened
+  std::int64_t inputs = 784;                      ///< elements of an example, flattened
   std::vector<std::int64_t> widths = {256, 256};  ///< of the hidden layers
   std::int64_t outputs = 10;
   double dropout = 0;

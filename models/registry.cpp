@@ -26,7 +26,8 @@ std::vector<std::int64_t> widths_of(NamedOptions& options) {
 
 std::int64_t image_channels(const std::string& name, const ModelInput& input) {
   if (input.tokens || input.example.rank() != 3) {
-    fail<ValueError>("model " + name, "needs images (C,H,W); the data has examples of shape {}", to_string(input.example));
+    fail<ValueError>("model " + name, "needs images (C,H,W); the data has examples of shape {}",
+                     to_string(input.example));
   }
   return input.example[0];
 }
@@ -49,7 +50,8 @@ std::unique_ptr<nn::Sequential> make_model(const std::string& spec, const ModelI
     return make_mlp(builder, mlp);
   }
   if (name == "transformer") {
-    if (!input.tokens) fail<ValueError>("model transformer", "takes tokens; the data has numbers of shape {}", to_string(input.example));
+    if (!input.tokens)
+      fail<ValueError>("model transformer", "takes tokens; the data has numbers of shape {}", to_string(input.example));
     TransformerOptions t{.vocabulary = input.classes};
     t.layers = options.integer("layers", 4, 0, 1024);
     t.width = options.integer("width", 128, 1, kLargest);

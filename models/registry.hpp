@@ -11,8 +11,8 @@ namespace lamina::models {
 
 /// What a model is fed, from the data set.
 struct ModelInput {
-  Shape example;             ///< of one input, without the batch: (C,H,W), (D), or (T) for tokens
-  std::int64_t classes = 10; ///< outputs; the vocabulary for tokens
+  Shape example;              ///< of one input, without the batch: (C,H,W), (D), or (T) for tokens
+  std::int64_t classes = 10;  ///< outputs; the vocabulary for tokens
   bool tokens = false;
 };
 

@@ -14,8 +14,7 @@ using nn::Conv2d;
 // Convolution without bias, then batch norm, then relu if wanted.
 class ConvNorm final : public nn::Module {
  public:
-  ConvNorm(Builder& builder, std::int64_t in, std::int64_t out, Conv2d::Options options, bool activate,
-           double gain = 1)
+  ConvNorm(Builder& builder, std::int64_t in, std::int64_t out, Conv2d::Options options, bool activate, double gain = 1)
       : conv_(builder, in, out, options), norm_(builder, out, {.initial_gain = gain}), activate_(activate) {
     register_module("conv", conv_);
     register_module("norm", norm_);

@@ -20,7 +20,8 @@ class Embed final : public nn::Module {
     register_module("positions", positions_);
   }
   Var forward(const Var& ids) const override {
-    if (ids.shape().rank() != 2) fail<ShapeError>("transformer", "ids of shape {}; (B,T) wanted", to_string(ids.shape()));
+    if (ids.shape().rank() != 2)
+      fail<ShapeError>("transformer", "ids of shape {}; (B,T) wanted", to_string(ids.shape()));
     const std::int64_t time = ids.shape()[1];
     const std::int64_t context = positions_.table.meta().shape[0];
     if (time > context) fail<ShapeError>("transformer", "{} tokens; the model's context is {}", time, context);

@@ -47,7 +47,8 @@ CheckpointStore::Loaded load(const fs::path& folder, std::int64_t step) {
   if (const auto format = integer("format").get<std::int64_t>(); format != kFormat) {
     fail<FormatError>("checkpoint", "{}.json: format {}; this build reads {}", stem(step), format, kFormat);
   }
-  if (integer("step").get<std::int64_t>() != step) fail<FormatError>("checkpoint", "{}.json: is of another step", stem(step));
+  if (integer("step").get<std::int64_t>() != step)
+    fail<FormatError>("checkpoint", "{}.json: is of another step", stem(step));
   const fs::path file = folder / (stem(step) + ".safetensors");
   const ReadFile tensors(file);
   if (tensors.size() != integer("bytes").get<std::uint64_t>()) {
@@ -130,7 +131,8 @@ void restore_state(const SafetensorsFile& tensors, Module& model, Optimizer* opt
     expected.insert(t.name);
     const SafetensorsFile::Entry* entry = tensors.find(t.name);
     if (entry == nullptr) {
-      fail<FormatError>("checkpoint", "{}: no tensor '{}': a checkpoint of another model or optimizer", tensors.name(), t.name);
+      fail<FormatError>("checkpoint", "{}: no tensor '{}': a checkpoint of another model or optimizer", tensors.name(),
+                        t.name);
     }
     if (!(entry->shape == t.tensor.shape()) || entry->dtype != t.tensor.dtype()) {
       fail<FormatError>("checkpoint", "{}: '{}' is {}{}, the model has {}{}: a checkpoint of another model or dtype",
@@ -148,7 +150,8 @@ void restore_state(const SafetensorsFile& tensors, Module& model, Optimizer* opt
   // All are read before the first is put in place: a file that fails half-way leaves the model as it was.
   auto load = [&](const std::vector<Module::NamedParam>& named, const std::string& prefix) {
     std::vector<Tensor> values;
-    for (const Module::NamedParam& n : named) values.push_back(tensors.tensor(prefix + n.name, n.param->value().device()));
+    for (const Module::NamedParam& n : named)
+      values.push_back(tensors.tensor(prefix + n.name, n.param->value().device()));
     return values;
   };
   const auto params = model.parameters();

@@ -30,7 +30,8 @@ Tensor init_normal(const Builder& builder, const Shape& shape, double std, std::
 Tensor init_uniform(const Builder& builder, const Shape& shape, double bound, std::uint64_t layer,
                     std::uint64_t which) {
   const Rng rng(builder.seed, layer, which);
-  return make(builder, shape, [&](std::size_t i) { return bound * (2.0 * static_cast<double>(rng.uniform(0, i)) - 1); });
+  return make(builder, shape,
+              [&](std::size_t i) { return bound * (2.0 * static_cast<double>(rng.uniform(0, i)) - 1); });
 }
 
 Tensor init_constant(const Builder& builder, const Shape& shape, double value) {

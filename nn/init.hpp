@@ -9,7 +9,8 @@
 namespace lamina::nn {
 
 /// N(0, std^2).
-Tensor init_normal(const Builder& builder, const Shape& shape, double std, std::uint64_t layer, std::uint64_t which = 0);
+Tensor init_normal(const Builder& builder, const Shape& shape, double std, std::uint64_t layer,
+                   std::uint64_t which = 0);
 /// U(-bound, bound).
 Tensor init_uniform(const Builder& builder, const Shape& shape, double bound, std::uint64_t layer,
                     std::uint64_t which = 0);

@@ -46,7 +46,8 @@ Conv2d::Conv2d(Builder& builder, std::int64_t in, std::int64_t out, Options opti
         require_positive("conv2d", "output channels", out);
         require_positive("conv2d", "groups", options.groups);
         require_positive("conv2d", "kernel", options.kernel);
-        if (in % options.groups != 0) fail<ValueError>("conv2d", "{} groups do not divide {} channels", options.groups, in);
+        if (in % options.groups != 0)
+          fail<ValueError>("conv2d", "{} groups do not divide {} channels", options.groups, in);
         const std::int64_t fan_in = in / options.groups * options.kernel * options.kernel;
         return init_normal(builder, {out, in / options.groups, options.kernel, options.kernel}, he_std(fan_in),
                            builder.next_layer());
@@ -62,17 +63,17 @@ Conv2d::Conv2d(Builder& builder, std::int64_t in, std::int64_t out, Options opti
 Var Conv2d::forward(const Var& x) const {
   Tape& tape = x.tape();
   const Conv2dAttrs attrs{.stride = {options_.stride, options_.stride},
-                            .padding = {options_.padding, options_.padding},
-                            .dilation = {options_.dilation, options_.dilation},
-                            .groups = options_.groups};
-  return bias ? conv2d(x, tape.param(weight), tape.param(*bias), attrs)
-              : conv2d(x, tape.param(weight), attrs);
+                          .padding = {options_.padding, options_.padding},
+                          .dilation = {options_.dilation, options_.dilation},
+                          .groups = options_.groups};
+  return bias ? conv2d(x, tape.param(weight), tape.param(*bias), attrs) : conv2d(x, tape.param(weight), attrs);
 }
 
 // ---- BatchNorm ----
 
 BatchNorm::BatchNorm(Builder& builder, std::int64_t channels, Options options)
-    : gain((require_positive("batch_norm", "channels", channels), init_constant(builder, {channels}, options.initial_gain))),
+    : gain((require_positive("batch_norm", "channels", channels),
+            init_constant(builder, {channels}, options.initial_gain))),
       bias(init_constant(builder, {channels}, 0)),
       running_mean(init_constant(builder, {channels}, 0)),
       running_variance(init_constant(builder, {channels}, 1)),
@@ -146,7 +147,7 @@ Var Relu::forward(const Var& x) const { return relu(x); }
 Var Gelu::forward(const Var& x) const { return gelu(x); }
 
 Var MaxPool2d::forward(const Var& x) const {
-  return x;
+  return max_pool2d(x, {.kernel = {kernel_, kernel_}, .stride = {stride_, stride_}, .padding = {padding_, padding_}});
 }
 
 Var GlobalAvgPool::forward(const Var& x) const { return mean(x, {2, 3}); }

@@ -1,4 +1,5 @@
-// Layers. Each is a Module; shapes are given with every class, letters: N batch, C channels, H W image, T time, D width.
+// Layers. Each is a Module; shapes are given with every class, letters: N batch, C channels, H W image, T time, D
+// width.
 #pragma once
 
 #include <optional>

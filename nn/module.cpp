@@ -3,7 +3,9 @@
 namespace lamina::nn {
 
 namespace {
-std::string join(const std::string& prefix, const std::string& name) { return prefix.empty() ? name : prefix + "." + name; }
+std::string join(const std::string& prefix, const std::string& name) {
+  return prefix.empty() ? name : prefix + "." + name;
+}
 }  // namespace
 
 std::vector<Module::NamedParam> Module::parameters(const std::string& prefix) {

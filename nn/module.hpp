@@ -29,7 +29,7 @@ class Module {
   struct NamedParam {
     std::string name;  ///< path, "3.conv1.weight"
     Param* param;
-    bool decays;       ///< weight decay applies (weights do; biases and norms' gains do not)
+    bool decays;  ///< weight decay applies (weights do; biases and norms' gains do not)
   };
 
   Module() = default;

@@ -14,14 +14,14 @@
 namespace lamina::nn {
 
 struct OptimizerOptions {
-  std::string name = "sgd";      ///< sgd, adam, adamw
-  double momentum = 0.9;         ///< sgd
-  bool nesterov = false;         ///< sgd
-  double beta1 = 0.9;            ///< adam, adamw
-  double beta2 = 0.999;          ///< adam, adamw
-  double epsilon = 1e-8;         ///< adam, adamw; added after the bias correction
-  double weight_decay = 0;       ///< sgd, adam: added to the gradient; adamw: decoupled, scaled by the rate
-  double clip = 0;               ///< largest global norm of the gradients; 0: no clipping
+  std::string name = "sgd";  ///< sgd, adam, adamw
+  double momentum = 0.9;     ///< sgd
+  bool nesterov = false;     ///< sgd
+  double beta1 = 0.9;        ///< adam, adamw
+  double beta2 = 0.999;      ///< adam, adamw
+  double epsilon = 1e-8;     ///< adam, adamw; added after the bias correction
+  double weight_decay = 0;   ///< sgd, adam: added to the gradient; adamw: decoupled, scaled by the rate
+  double clip = 0;           ///< largest global norm of the gradients; 0: no clipping
 };
 
 class Optimizer {

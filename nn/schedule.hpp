@@ -10,9 +10,9 @@ namespace lamina::nn {
 struct LrSchedule {
   enum class Kind : std::uint8_t { constant, linear, cosine, step } kind = Kind::constant;
   double base = 0.1;
-  std::int64_t warmup = 0;  ///< steps of linear rise: step s < warmup has base * (s + 1) / warmup
-  std::int64_t total = 0;   ///< steps of the run; linear and cosine reach `floor` at it
-  double floor = 0;         ///< rate at the end, as a share of base
+  std::int64_t warmup = 0;         ///< steps of linear rise: step s < warmup has base * (s + 1) / warmup
+  std::int64_t total = 0;          ///< steps of the run; linear and cosine reach `floor` at it
+  double floor = 0;                ///< rate at the end, as a share of base
   std::vector<double> milestones;  ///< step: shares of `total` after which the rate falls by `gamma`
   double gamma = 0.1;
 

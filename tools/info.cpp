@@ -66,7 +66,8 @@ int ops(const std::string& name) {
       for (const Variant* v : entry.all) {
         std::string kind(v->name.substr(op.record->name.size() + 5));
         if (const auto isa = kind.rfind("." + std::string(name_of(v->isa))); isa != std::string::npos) kind.resize(isa);
-        if ((", " + kinds + ",").find(", " + kind + ",") == std::string::npos) kinds += (kinds.empty() ? "" : ", ") + kind;
+        if ((", " + kinds + ",").find(", " + kind + ",") == std::string::npos)
+          kinds += (kinds.empty() ? "" : ", ") + kind;
       }
       std::vector<Meta> metas;
       for (const SampleOperand& o : op.samples.front().inputs) metas.push_back({o.shape, o.dtype});
@@ -79,7 +80,8 @@ int ops(const std::string& name) {
     found = true;
     for (const Variant* v : entry.all) {
       const bool usable = std::find(entry.usable.begin(), entry.usable.end(), v) != entry.usable.end();
-      table.add({std::string(v->name), std::string(name_of(v->isa)), usable ? "yes" : "no", v->dense ? "copied" : "read in place"});
+      table.add({std::string(v->name), std::string(name_of(v->isa)), usable ? "yes" : "no",
+                 v->dense ? "copied" : "read in place"});
     }
   }
   if (!name.empty() && !found) fail<ValueError>("ops", "there is no op '{}'; `lamina ops` lists them", name);

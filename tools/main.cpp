@@ -15,7 +15,8 @@ using tools::RunOptions;
 
 void add_run_flags(CLI::App& app, RunOptions& o) {
   app.add_option("--model", o.model, "NAME[:key=value,...]: " + models::known_models())->capture_default_str();
-  app.add_option("--data", o.data, "fashion-mnist, cifar10[:DIR], idx:DIR, text:FILE, synthetic[:shape=CxHxW,...]")->capture_default_str();
+  app.add_option("--data", o.data, "fashion-mnist, cifar10[:DIR], idx:DIR, text:FILE, synthetic[:shape=CxHxW,...]")
+      ->capture_default_str();
   app.add_option("--data-dir", o.data_dir, "Folder of the data set; else $LAMINA_DATA, then where Debian puts it");
   app.add_option("--devices", o.devices, "cpu, example (the slow reference device)")->capture_default_str();
   app.add_option("--threads", o.threads, "CPU threads; 0: all. Results do not depend on it")->capture_default_str();
@@ -34,20 +35,25 @@ void add_train_flags(CLI::App& app, RunOptions& o) {
   app.add_option("--epochs", o.epochs, "Passes over the training data")->capture_default_str();
   app.add_option("--steps", o.steps, "Optimiser steps instead of epochs; 0: by epochs")->capture_default_str();
   app.add_option("--lr", o.lr, "Learning rate")->capture_default_str();
-  app.add_option("--lr-schedule", o.lr_schedule, "constant, linear, cosine, step; options warmup, floor, falls, gamma")->capture_default_str();
+  app.add_option("--lr-schedule", o.lr_schedule, "constant, linear, cosine, step; options warmup, floor, falls, gamma")
+      ->capture_default_str();
   app.add_option("--optimizer", o.optimizer.name, "sgd, adam, adamw")->capture_default_str();
   app.add_option("--momentum", o.optimizer.momentum, "Of sgd")->capture_default_str();
   app.add_flag("--nesterov", o.optimizer.nesterov, "Nesterov's momentum, for sgd");
-  app.add_option("--weight-decay", o.optimizer.weight_decay, "Of weights; biases and norms do not decay")->capture_default_str();
+  app.add_option("--weight-decay", o.optimizer.weight_decay, "Of weights; biases and norms do not decay")
+      ->capture_default_str();
   app.add_option("--clip", o.optimizer.clip, "Largest global gradient norm; 0: none")->capture_default_str();
   app.add_option("--label-smoothing", o.label_smoothing, "In [0, 1)")->capture_default_str();
   app.add_flag("--augment", o.augment, "Random crops and flips of training images");
   app.add_option("--eval-every", o.eval_every, "Steps between evaluations; 0: each epoch")->capture_default_str();
-  app.add_option("--checkpoint-every", o.checkpoint_every, "Steps between checkpoints; 0: each epoch")->capture_default_str();
+  app.add_option("--checkpoint-every", o.checkpoint_every, "Steps between checkpoints; 0: each epoch")
+      ->capture_default_str();
   app.add_option("--keep", o.keep, "Checkpoints kept")->capture_default_str();
   app.add_flag("--resume", o.resume, "Go on from the newest checkpoint");
   app.add_flag("--new-horizon", o.new_horizon, "Let a resumed run have another length than the checkpoint's");
   app.add_option("--trace", o.trace, "Write a Chrome trace of every step to FILE (opens in Perfetto)");
+  app.add_option("--trace-steps", o.trace_steps, "Trace this many steps, past the first few; 0: every step")
+      ->capture_default_str();
   app.add_option("--report", o.report, "Write a self-contained HTML report to FILE");
   app.add_option("--metrics", o.metrics, "Write history points to FILE as JSON lines");
 }

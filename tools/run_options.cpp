@@ -27,6 +27,7 @@ void check(const RunOptions& o) {
   at_least("--eval-every", o.eval_every, 0);
   at_least("--checkpoint-every", o.checkpoint_every, 0);
   at_least("--context", o.context, 1);
+  at_least("--trace-steps", o.trace_steps, 0);
   if (o.threads > 4096) fail<ValueError>("--threads", "{} is too large; at most 4096", o.threads);
   if (!(std::isfinite(o.lr) && o.lr >= 0)) fail<ValueError>("--lr", "{} is not a finite number >= 0", o.lr);
   if (!(o.label_smoothing >= 0 && o.label_smoothing < 1)) {

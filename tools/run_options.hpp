@@ -41,6 +41,7 @@ struct RunOptions {
   bool resume = false;
   bool new_horizon = false;
   std::string json, trace, report, metrics;
+  std::int64_t trace_steps = 0;  ///< 0: every step
   bool quiet = false;
   std::string command;  ///< the whole command line, for the record
 };

@@ -88,7 +88,7 @@ class Reader {
     out = value->get<T>();
   }
   template <class T>
-  requires std::is_integral_v<T>
+    requires std::is_integral_v<T>
   void read(const char* key, T& out) const {
     std::optional<T> value;
     read(key, value);

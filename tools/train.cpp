@@ -85,11 +85,11 @@ class Run {
   std::int64_t flops_ = 0;
   std::int64_t peak_bytes_ = 0;
   double flops_sequential_ = 0;
-  double trained_s_ = 0;      // in steps
-  double earlier_s_ = 0;      // of the runs this one continues
-  double saved_s_ = 0;        // in writing checkpoints
+  double trained_s_ = 0;  // in steps
+  double earlier_s_ = 0;  // of the runs this one continues
+  double saved_s_ = 0;    // in writing checkpoints
   double loss_ = kAbsent;
-  double loss_sum_ = 0;       // since the last history point
+  double loss_sum_ = 0;  // since the last history point
   std::int64_t loss_steps_ = 0;
   std::vector<double> step_s_;
   std::vector<RunRecord::Point> history_;
@@ -99,6 +99,7 @@ class Run {
   std::optional<nn::CheckpointStore> store_;
   std::optional<JsonLines> metrics_;
   std::optional<Trace> trace_;
+  Trace* tracing_ = nullptr;  // while a traced step runs
   std::optional<Progress> progress_;
 };
 
@@ -106,7 +107,9 @@ Run::Run(const RunOptions& options) : options_(options), dtype_(dtype_from_name(
   device_ = open_device(options);
   train_set_ = open_split(options, Split::train);
   test_set_ = open_split(options, Split::test);
-  loader_.emplace(train_set_, device_, LoaderOptions{.batch = options.batch, .drop_last = options.batch <= train_set_->size(), .seed = options.seed});
+  loader_.emplace(
+      train_set_, device_,
+      LoaderOptions{.batch = options.batch, .drop_last = options.batch <= train_set_->size(), .seed = options.seed});
   total_steps_ = options.steps > 0 ? options.steps : options.epochs * epoch_steps();
   schedule_ = nn::parse_lr_schedule(options.lr_schedule, options.lr, total_steps_);
   model_ = open_model(options, *train_set_, device_);
@@ -152,7 +155,8 @@ void Run::resume() {
   step_ = first_step_ = loaded->step;
   optimizer_->restore_steps(state.value("optimizer_steps", step_));
   const nlohmann::json& at = state.at("position");
-  loader_->seek({at.at("epoch").get<std::int64_t>(), at.at("batch").get<std::int64_t>(), at.at("examples").get<std::int64_t>()});
+  loader_->seek(
+      {at.at("epoch").get<std::int64_t>(), at.at("batch").get<std::int64_t>(), at.at("examples").get<std::int64_t>()});
   examples_ = loader_->position().examples;
   flops_ = state.value("flops", std::int64_t{0});
   flops_sequential_ = state.value("flops_sequential", 0.0);
@@ -162,7 +166,8 @@ void Run::resume() {
   for (const nlohmann::json& p : state.value("history", nlohmann::json::array())) history_.push_back(point_from(p));
   const std::string isa = state.value("isa", build_info().isa);
   if (isa != build_info().isa && !options_.quiet) {
-    fmt::print(stderr, "lamina: the checkpoint was made on {}, this machine runs {}: bits may differ\n", isa, build_info().isa);
+    fmt::print(stderr, "lamina: the checkpoint was made on {}, this machine runs {}: bits may differ\n", isa,
+               build_info().isa);
   }
 }
 
@@ -189,7 +194,7 @@ void Run::save_checkpoint() {
 
 void Run::train_step() {
   const auto start = Clock::now();
-  Trace* trace = trace_ ? &*trace_ : nullptr;
+  Trace* trace = tracing_;
   TraceSpan step_span(trace, "step", "step", {.step = step_});
   const std::int64_t flops_before = device_.counters().flops.load();
 
@@ -203,14 +208,16 @@ void Run::train_step() {
   Gradients gradients;
   {
     Tape tape(Tape::Mode::record, {.seed = options_.seed, .step = static_cast<std::uint64_t>(step_)});
-    Tensor inputs = is_floating(batch.inputs.dtype()) && batch.inputs.dtype() != dtype_ ? cast(batch.inputs, dtype_) : batch.inputs;
+    Tensor inputs =
+        is_floating(batch.inputs.dtype()) && batch.inputs.dtype() != dtype_ ? cast(batch.inputs, dtype_) : batch.inputs;
     TraceSpan forward(trace, "forward", "forward", {.step = step_});
     const Var loss = cross_entropy((*model_)(tape.constant(std::move(inputs))), batch.labels,
                                    {.label_smoothing = options_.label_smoothing});
     forward.end();
     loss_ = loss.value().item();
     if (!std::isfinite(loss_)) {
-      fail<ValueError>("train", "the loss is {} at step {}; a smaller --lr or --clip may help, earlier checkpoints are intact",
+      fail<ValueError>("train",
+                       "the loss is {} at step {}; a smaller --lr or --clip may help, earlier checkpoints are intact",
                        loss_, step_);
     }
     TraceSpan backward(trace, "backward", "backward", {.step = step_});
@@ -248,12 +255,16 @@ int Run::execute() {
   const std::int64_t history_every = std::max<std::int64_t>(1, total_steps_ / 400);
   if (store_ && step_ == 0) save_checkpoint();
   const std::int64_t first_examples = examples_;
-  // Without --trace a few steps past the warm-up are enough for the report.
-  const std::int64_t traced_from = options_.trace.empty() ? std::min(first_step_ + 5, std::max(total_steps_ - 3, first_step_)) : first_step_;
-  const std::int64_t traced_to = options_.trace.empty() ? traced_from + 3 : total_steps_;
+  // A few steps past the first ones are enough for the report; a trace is of every step unless told otherwise.
+  const bool every = !options_.trace.empty() && options_.trace_steps == 0;
+  const std::int64_t window = options_.trace_steps > 0 ? options_.trace_steps : 3;
+  const std::int64_t traced_from =
+      every ? first_step_ : std::max(first_step_, std::min(first_step_ + 5, total_steps_ - window));
+  const std::int64_t traced_to = every ? total_steps_ : traced_from + window;
   int stopped = 0;
   while (step_ < total_steps_ && (stopped = StopSignal::received()) == 0) {
-    if (trace_) device_.set_trace(step_ >= traced_from && step_ < traced_to ? &*trace_ : nullptr);
+    tracing_ = trace_ && step_ >= traced_from && step_ < traced_to ? &*trace_ : nullptr;
+    device_.set_trace(tracing_);
     const double lr = schedule_.at(step_);
     train_step();
     device_.set_trace(nullptr);
@@ -346,11 +357,13 @@ void Run::finish() {
     }
   }
   if (options_.quiet) return;
-  Table table({"model", "parameters", "train loss", "test loss", "test accuracy", "examples/s", "peak memory", "FLOPs", "wall"});
+  Table table({"model", "parameters", "train loss", "test loss", "test accuracy", "examples/s", "peak memory", "FLOPs",
+               "wall"});
   table.add({options_.model, human_count(static_cast<double>(nn::parameter_count(*model_))),
-             human_number(record.metrics.train_loss), human_number(last_.loss), fmt::format("{:.2f} %", 100 * last_.accuracy),
-             human_count(record.examples_per_s), human_bytes(static_cast<double>(peak_bytes_)),
-             human_flops(static_cast<double>(flops_)), human_seconds(wall)});
+             human_number(record.metrics.train_loss), human_number(last_.loss),
+             fmt::format("{:.2f} %", 100 * last_.accuracy), human_count(record.examples_per_s),
+             human_bytes(static_cast<double>(peak_bytes_)), human_flops(static_cast<double>(flops_)),
+             human_seconds(wall)});
   fmt::print("{}", table.to_text());
 }
 
@@ -389,7 +402,8 @@ int eval(RunOptions options, bool model_given, bool data_given) {
   const auto data = open_split(options, Split::test);
   const auto model = open_model(options, *data, device);
   nn::restore_state(loaded->tensors, *model, nullptr);
-  const Evaluation e = evaluate(*model, *data, device, dtype_from_name(options.dtype), std::max<std::int64_t>(options.batch, 100));
+  const Evaluation e =
+      evaluate(*model, *data, device, dtype_from_name(options.dtype), std::max<std::int64_t>(options.batch, 100));
   if (!options.json.empty()) {
     RunRecord record;
     record.command = options.command;

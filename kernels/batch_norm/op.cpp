@@ -173,9 +173,13 @@ Cost BatchNormInference::cost(const Attrs& attrs, MetasIn in) {
   return stream_cost(4 * in[0].shape.count() + 3 * in[0].shape[1], in, infer(attrs, in));
 }
 
-Tensors BatchNormInference::vjp(const Attrs& attrs, const Saved& saved, TensorsIn cotangents, Needs) {
-  return apply<BatchNormInferenceGrad>(attrs, {}, cotangents[0], saved.input(0), saved.input(1), saved.input(3),
-                                       saved.input(4));
+Tensors BatchNormInference::vjp(const Attrs& attrs, const Saved& saved, TensorsIn cotangents, Needs needs) {
+  Tensors gradients = apply<BatchNormInferenceGrad>(attrs, {}, cotangents[0], saved.input(0), saved.input(1),
+                                                    saved.input(3), saved.input(4));
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    if (!needs[i]) gradients[i] = Tensor();
+  }
+  return gradients;
 }
 
 template <class Real>

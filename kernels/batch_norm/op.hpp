@@ -23,7 +23,8 @@ struct BatchNorm {
   template <class Real>
   static void reference(const Attrs&, In<Real> in, Out<Real> out);
   static std::vector<Sample<Attrs>> samples();
-  static constexpr Tolerance tolerance{.scale = Tolerance::Scale::tensor, .ulps = 32};
+  // The means of a sample can all lie near 0: their error is that of sums of values near 1.
+  static constexpr Tolerance tolerance{.scale = Tolerance::Scale::tensor, .ulps = 96};
 };
 
 /// (cotangent of y, x, gamma, mean, variance) -> (dx, dgamma, dbeta), through the statistics.
@@ -38,7 +39,7 @@ struct BatchNormGrad {
   template <class Real>
   static void reference(const Attrs&, In<Real> in, Out<Real> out);
   static std::vector<Sample<Attrs>> samples();
-  static constexpr Tolerance tolerance{.scale = Tolerance::Scale::tensor, .ulps = 12};
+  static constexpr Tolerance tolerance{.scale = Tolerance::Scale::tensor, .ulps = 24};
 };
 
 /// (x (N,C,...), gamma, beta, mean, variance, all (C)) -> y as x.
@@ -69,7 +70,7 @@ struct BatchNormInferenceGrad {
   template <class Real>
   static void reference(const Attrs&, In<Real> in, Out<Real> out);
   static std::vector<Sample<Attrs>> samples();
-  static constexpr Tolerance tolerance{.scale = Tolerance::Scale::tensor, .ulps = 12};
+  static constexpr Tolerance tolerance{.scale = Tolerance::Scale::tensor, .ulps = 32};
 };
 
 /// (x - mean) / sqrt(variance + epsilon) * gamma + beta with the statistics of the batch, per channel of x (N,C,...).

@@ -147,7 +147,7 @@ void batch_norm(const Launch<BatchNorm::Attrs>& launch) {
   const Cuts cuts = cuts_of(c);
   // Of each segment: a coarse mean, and the sums of the deviations from it and of their squares, which lose nothing
   // however large the mean is. Segments are joined by Chan's formula.
-  const Scratch partial_memory(3 * cuts.segments * c.channels * static_cast<std::int64_t>(sizeof(double)));
+  const Scratch partial_memory = Scratch::of_doubles(launch.pool, 3 * cuts.segments * c.channels);
   double* partial = partial_memory.doubles();
   partial_sums<3>(c, cuts, launch.executor, partial, [&](std::int64_t s, std::int64_t t, double* to) {
     const std::int64_t first = t * cuts.tile;
@@ -176,7 +176,7 @@ void batch_norm(const Launch<BatchNorm::Attrs>& launch) {
       to[3 * channel + 2] = sums[2 * channel + 1];
     }
   });
-  const Scratch memory(3 * c.width() * static_cast<std::int64_t>(sizeof(float)));
+  const Scratch memory = Scratch::of_floats(launch.pool, 3 * c.width());
   Parameters params(c, memory.floats());
   for (std::int64_t channel = 0; channel < c.channels; ++channel) {
     double n = 0, mean = 0, squares = 0;
@@ -208,12 +208,12 @@ void batch_norm(const Launch<BatchNorm::Attrs>& launch) {
 
 /// Sums over each channel of dy and dy (x - mean), in doubles, to sums[channel * 2 + k].
 LAMINA_INLINE void gradient_sums(const Channels& c, const float* dy, const float* x, const float* mean,
-                                 Executor& executor, double* sums) {
+                                 Executor& executor, MemoryPool& pool, double* sums) {
   for (std::int64_t i = 0; i < 2 * c.channels; ++i) sums[i] = 0;
   if (c.per_channel() == 0 || c.channels == 0) return;
   const Cuts cuts = cuts_of(c);
-  const Scratch partial_memory(2 * cuts.segments * c.channels * static_cast<std::int64_t>(sizeof(double)));
-  const Scratch memory(c.width() * static_cast<std::int64_t>(sizeof(float)));
+  const Scratch partial_memory = Scratch::of_doubles(pool, 2 * cuts.segments * c.channels);
+  const Scratch memory = Scratch::of_floats(pool, c.width());
   Parameters params(c, memory.floats());
   for (std::int64_t channel = 0; channel < c.channels; ++channel) {
     params.set(0, channel, static_cast<double>(mean[channel]));
@@ -241,10 +241,10 @@ void batch_norm_grad(const Launch<BatchNormGrad::Attrs>& launch) {
   const float* mean = launch.in[3].as<const float>();
   const float* variance = launch.in[4].as<const float>();
   float* dx = launch.out[0].as<float>();
-  const Scratch sums_memory(2 * c.channels * static_cast<std::int64_t>(sizeof(double)));
+  const Scratch sums_memory = Scratch::of_doubles(launch.pool, 2 * c.channels);
   double* sums = sums_memory.doubles();
-  gradient_sums(c, dy, x, mean, launch.executor, sums);
-  const Scratch memory(4 * c.width() * static_cast<std::int64_t>(sizeof(float)));
+  gradient_sums(c, dy, x, mean, launch.executor, launch.pool, sums);
+  const Scratch memory = Scratch::of_floats(launch.pool, 4 * c.width());
   Parameters params(c, memory.floats());
   const double count = c.per_channel() > 0 ? static_cast<double>(c.per_channel()) : 1;
   for (std::int64_t channel = 0; channel < c.channels; ++channel) {
@@ -270,7 +270,7 @@ void batch_norm_inference(const Launch<BatchNormInference::Attrs>& launch) {
   const Channels c = channels_of(launch.in[0].shape());
   const float* x = launch.in[0].as<const float>();
   float* y = launch.out[0].as<float>();
-  const Scratch memory(3 * c.width() * static_cast<std::int64_t>(sizeof(float)));
+  const Scratch memory = Scratch::of_floats(launch.pool, 3 * c.width());
   Parameters params(c, memory.floats());
   for (std::int64_t channel = 0; channel < c.channels; ++channel) {
     const double variance = static_cast<double>(launch.in[4].as<const float>()[channel]);
@@ -290,10 +290,11 @@ void batch_norm_inference_grad(const Launch<BatchNormInferenceGrad::Attrs>& laun
   const Channels c = channels_of(launch.in[1].shape());
   const float* dy = launch.in[0].as<const float>();
   float* dx = launch.out[0].as<float>();
-  const Scratch sums_memory(2 * c.channels * static_cast<std::int64_t>(sizeof(double)));
+  const Scratch sums_memory = Scratch::of_doubles(launch.pool, 2 * c.channels);
   double* sums = sums_memory.doubles();
-  gradient_sums(c, dy, launch.in[1].as<const float>(), launch.in[3].as<const float>(), launch.executor, sums);
-  const Scratch memory(c.width() * static_cast<std::int64_t>(sizeof(float)));
+  gradient_sums(c, dy, launch.in[1].as<const float>(), launch.in[3].as<const float>(), launch.executor, launch.pool,
+                sums);
+  const Scratch memory = Scratch::of_floats(launch.pool, c.width());
   Parameters params(c, memory.floats());
   for (std::int64_t channel = 0; channel < c.channels; ++channel) {
     const double variance = static_cast<double>(launch.in[4].as<const float>()[channel]);

@@ -30,10 +30,14 @@ template <>
 std::span<const Variant> cpu_variants<Copy>() {
   static constexpr Variant table[] = {
       variant<Copy, supports_same, move_all>("copy.cpu.rows", Isa::baseline, false),
-      LAMINA_ISA_VARIANTS(Copy, (supports_conversion<DType::f32, DType::bf16>), "copy.cpu.vector.f32_bf16", f32_to_bf16, false),
-      LAMINA_ISA_VARIANTS(Copy, (supports_conversion<DType::bf16, DType::f32>), "copy.cpu.vector.bf16_f32", bf16_to_f32, false),
-      LAMINA_ISA_VARIANTS(Copy, (supports_conversion<DType::f32, DType::f16>), "copy.cpu.vector.f32_f16", f32_to_f16, false),
-      LAMINA_ISA_VARIANTS(Copy, (supports_conversion<DType::f16, DType::f32>), "copy.cpu.vector.f16_f32", f16_to_f32, false),
+      LAMINA_ISA_VARIANTS(Copy, (supports_conversion<DType::f32, DType::bf16>), "copy.cpu.vector.f32_bf16", f32_to_bf16,
+                          false),
+      LAMINA_ISA_VARIANTS(Copy, (supports_conversion<DType::bf16, DType::f32>), "copy.cpu.vector.bf16_f32", bf16_to_f32,
+                          false),
+      LAMINA_ISA_VARIANTS(Copy, (supports_conversion<DType::f32, DType::f16>), "copy.cpu.vector.f32_f16", f32_to_f16,
+                          false),
+      LAMINA_ISA_VARIANTS(Copy, (supports_conversion<DType::f16, DType::f32>), "copy.cpu.vector.f16_f32", f16_to_f32,
+                          false),
   };
   return table;
 }

@@ -81,7 +81,8 @@ Device cpu_device(CpuOptions options) {
     options.executor = std::make_shared<ThreadPool>(options.threads > 0 ? options.threads : available_cpus());
   }
   if (!options.max_isa) {
-    if (const char* name = std::getenv("LAMINA_ISA"); name != nullptr && *name != 0) options.max_isa = isa_from_name(name);
+    if (const char* name = std::getenv("LAMINA_ISA"); name != nullptr && *name != 0)
+      options.max_isa = isa_from_name(name);
   }
   if (options.kernels.empty()) {
     if (const char* names = std::getenv("LAMINA_KERNELS"); names != nullptr) options.kernels = names;

@@ -14,11 +14,11 @@ struct CpuOptions {
   int threads = 0;                               ///< of the device's own pool; 0 = the CPUs of this process
   std::shared_ptr<Executor> executor = nullptr;  ///< the host's own pool instead; `threads` is then ignored
   std::string name = "cpu";
-  std::int64_t memory_limit = 0;                 ///< bytes; 0 = none. Beyond it ops throw OutOfMemory
-  std::optional<Isa> max_isa = {};               ///< use nothing better; the environment's LAMINA_ISA when not set
-  std::string kernels = {};                      ///< variants to prefer, see KernelTable::prefer; else LAMINA_KERNELS
+  std::int64_t memory_limit = 0;    ///< bytes; 0 = none. Beyond it ops throw OutOfMemory
+  std::optional<Isa> max_isa = {};  ///< use nothing better; the environment's LAMINA_ISA when not set
+  std::string kernels = {};         ///< variants to prefer, see KernelTable::prefer; else LAMINA_KERNELS
   bool cache_memory = true;
-  bool poison_memory = false;                    ///< fill new blocks with NaN
+  bool poison_memory = false;  ///< fill new blocks with NaN
 };
 
 /// A new logical device with its own memory figures and threads. Throws ValueError for an option outside its range.

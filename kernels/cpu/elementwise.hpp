@@ -17,7 +17,7 @@ Support supports_elementwise(const typename O::Attrs&, Operands in, Operands out
 
 /// The variants of an elementwise op whose vector code defines `template <class T> void kernel(const Launch<Attrs>&)`:
 /// every instruction set in f32, bf16 and f16, any strides.
-#define LAMINA_ELEMENTWISE_VARIANTS(O, op, kernel)                                                                  \
-  LAMINA_ISA_VARIANTS(O, (supports_elementwise<O, DType::f32>), op ".cpu.vector.f32", kernel<float>, false),       \
+#define LAMINA_ELEMENTWISE_VARIANTS(O, op, kernel)                                                                    \
+  LAMINA_ISA_VARIANTS(O, (supports_elementwise<O, DType::f32>), op ".cpu.vector.f32", kernel<float>, false),          \
       LAMINA_ISA_VARIANTS(O, (supports_elementwise<O, DType::bf16>), op ".cpu.vector.bf16", kernel<BFloat16>, false), \
       LAMINA_ISA_VARIANTS(O, (supports_elementwise<O, DType::f16>), op ".cpu.vector.f16", kernel<Half>, false)

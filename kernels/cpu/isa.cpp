@@ -29,8 +29,8 @@ CpuFeatures CpuFeatures::read() noexcept {
 bool can_run(Isa isa, const CpuFeatures& f) noexcept {
   auto has1 = [&](int bit) { return (f.leaf1_ecx >> bit & 1u) != 0; };
   auto has7 = [&](int bit) { return (f.leaf7_ebx >> bit & 1u) != 0; };
-  const bool ymm = has1(27) && (f.xcr0 & 0x6u) == 0x6u;     // OSXSAVE; XMM and YMM state
-  const bool zmm = ymm && (f.xcr0 & 0xE6u) == 0xE6u;        // and opmask, upper ZMM, ZMM16-31
+  const bool ymm = has1(27) && (f.xcr0 & 0x6u) == 0x6u;                  // OSXSAVE; XMM and YMM state
+  const bool zmm = ymm && (f.xcr0 & 0xE6u) == 0xE6u;                     // and opmask, upper ZMM, ZMM16-31
   const bool avx2 = ymm && has1(28) && has1(12) && has1(29) && has7(5);  // AVX, FMA, F16C, AVX2
   switch (isa) {
     case Isa::baseline: return true;

@@ -35,9 +35,8 @@ double measure_peak_flops(Isa isa, int threads) {
   double best = 0;
   std::vector<float> sink(static_cast<std::size_t>(threads));
   for (int i = 0; i < 5; ++i) {
-    const double s = seconds_of([&] {
-      pool.run(threads, [&](std::int64_t t) { sink[static_cast<std::size_t>(t)] = rounds(kRounds); });
-    });
+    const double s = seconds_of(
+        [&] { pool.run(threads, [&](std::int64_t t) { sink[static_cast<std::size_t>(t)] = rounds(kRounds); }); });
     best = std::max(best, 24.0 * lanes * static_cast<double>(kRounds) * threads / s);
   }
   return best;

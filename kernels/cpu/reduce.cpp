@@ -1,9 +1,5 @@
 #include "lamina/kernels/cpu/reduce.hpp"
 
-#include <cstdlib>
-
-#include "lamina/core/error.hpp"
-
 namespace lamina {
 
 ReducePlan reduce_plan(const Shape& in, std::uint32_t axes) {
@@ -39,14 +35,5 @@ ReducePlan reduce_plan(const Shape& in, std::uint32_t axes) {
   }
   return plan;
 }
-
-Scratch::Scratch(std::int64_t bytes) : data_(nullptr) {
-  if (bytes == 0) return;
-  constexpr std::int64_t kAlign = 64;
-  data_ = std::aligned_alloc(kAlign, static_cast<std::size_t>((bytes / kAlign + 1) * kAlign));
-  if (data_ == nullptr) fail<OutOfMemory>("cpu", "{} bytes of scratch memory", bytes);
-}
-
-Scratch::~Scratch() { std::free(data_); }
 
 }  // namespace lamina

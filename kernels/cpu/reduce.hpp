@@ -1,5 +1,5 @@
-// The host part of CPU reductions: how a dense input's dims are merged, how the work is cut into fixed blocks, and
-// scratch memory for the partial results. The loops are in simd/reduce.hpp.
+// The host part of CPU reductions: how a dense input's dims are merged, and how the work is cut into fixed
+// blocks. The loops are in simd/reduce.hpp.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +7,7 @@
 
 #include "lamina/core/executor.hpp"
 #include "lamina/core/shape.hpp"
+#include "lamina/kernels/cpu/scratch.hpp"
 #include "lamina/kernels/variant.hpp"
 
 namespace lamina {
@@ -41,22 +42,6 @@ struct ReducePlan {
   bool inner_reduced = true;  ///< a run is reduced to one output; else it is added to a run of outputs
 };
 ReducePlan reduce_plan(const Shape& in, std::uint32_t axes);
-
-/// Uninitialised host memory for a kernel's partial results.
-class Scratch {
- public:
-  /// Throws OutOfMemory.
-  explicit Scratch(std::int64_t bytes);
-  ~Scratch();
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  double* doubles() const noexcept { return static_cast<double*>(data_); }
-  float* floats() const noexcept { return static_cast<float*>(data_); }
-  std::int64_t* integers() const noexcept { return static_cast<std::int64_t*>(data_); }
-
- private:
-  void* data_;
-};
 
 /// Runs blocks; a single one without the hand-over to the pool.
 inline void run_blocks(Executor& executor, std::int64_t count, BlockFunction block) {

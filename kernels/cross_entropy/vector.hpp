@@ -20,7 +20,7 @@ void cross_entropy(const Launch<CrossEntropy::Attrs>& launch) {
   const double share = classes > 0 ? attrs.label_smoothing / static_cast<double>(classes) : 0;
   const std::int64_t rows_a_block = block_of(classes, kReduceBlock / 2);
   const std::int64_t blocks = ceil_div(rows, rows_a_block);
-  const Scratch scratch(blocks * static_cast<std::int64_t>(sizeof(double)));
+  const Scratch scratch = Scratch::of_doubles(launch.pool, blocks);
   double* partial = scratch.doubles();
   run_blocks(launch.executor, blocks, [&](std::int64_t block) {
     const std::int64_t end = (block + 1) * rows_a_block < rows ? (block + 1) * rows_a_block : rows;

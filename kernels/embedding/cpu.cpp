@@ -35,9 +35,8 @@ void pick_rows(const Launch<Embedding::Attrs>& launch) {
 // Positions grouped by id, in their order: those of id v are positions[starts[v] .. starts[v + 1]).
 struct Grouped {
   Scratch starts, positions;
-  Grouped(std::span<const std::int64_t> ids, std::int64_t rows)
-      : starts((rows + 2) * static_cast<std::int64_t>(sizeof(std::int64_t))),
-        positions(static_cast<std::int64_t>(ids.size_bytes())) {
+  Grouped(MemoryPool& pool, std::span<const std::int64_t> ids, std::int64_t rows)
+      : starts(pool, static_cast<std::size_t>(rows + 2) * sizeof(std::int64_t)), positions(pool, ids.size_bytes()) {
     // A counting sort. Shifted by one, so that the ends while filling become the starts.
     std::int64_t* at = starts.integers();
     std::fill(at, at + rows + 2, 0);

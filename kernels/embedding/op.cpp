@@ -1,5 +1,7 @@
 #include "lamina/kernels/embedding/op.hpp"
 
+#include <algorithm>
+
 #include "lamina/kernels/reference.hpp"
 
 namespace lamina {
@@ -32,7 +34,8 @@ Metas Embedding::infer(const Attrs&, MetasIn in) {
 // Reads the rows picked, not the table.
 Cost Embedding::cost(const Attrs& attrs, MetasIn in) {
   const Metas out = infer(attrs, in);
-  return {0, in[0].bytes() + out[0].bytes(), out[0].bytes()};
+  // The rows read; where ids repeat, each row once at most comes from memory.
+  return {0, in[0].bytes() + std::min(out[0].bytes(), in[1].bytes()), out[0].bytes()};
 }
 
 Tensors Embedding::vjp(const Attrs&, const Saved& saved, TensorsIn cotangents, Needs) {

@@ -18,6 +18,7 @@ struct Embedding {
   static void reference(const Attrs&, In<Real> in, Out<Real> out);
   static std::vector<Sample<Attrs>> samples();
   static constexpr Tolerance tolerance{.ulps = 0};
+  static constexpr bool reads_part = true;
 };
 
 /// (cotangent (ids' shape, D), ids) -> (V,D): each row the sum of the cotangents of its id, in the order of their

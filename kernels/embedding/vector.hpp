@@ -9,13 +9,13 @@ void embedding_grad(const Launch<EmbeddingGrad::Attrs>& launch) {
   T* to = launch.out[0].as<T>();
   check_ids(EmbeddingGrad::name, ids_of(launch.in[1]), rows);
   if (rows == 0 || d == 0) return;
-  const Grouped grouped(ids_of(launch.in[1]), rows);
+  const Grouped grouped(launch.pool, ids_of(launch.in[1]), rows);
   const std::int64_t* starts = grouped.starts.integers();
   const std::int64_t* positions = grouped.positions.integers();
   // Blocks of about as many positions and rows, by tiles of columns.
   const std::int64_t tiles = ceil_div(d, kColumns);
   const std::int64_t work = block_of(d < kColumns ? d : kColumns);
-  const Scratch memory((rows + 1) * static_cast<std::int64_t>(sizeof(std::int64_t)));
+  const Scratch memory(launch.pool, static_cast<std::size_t>(rows + 1) * sizeof(std::int64_t));
   std::int64_t* begins = memory.integers();
   std::int64_t groups = 0;
   for (std::int64_t v = 0, done = 0; v < rows; ++v) {

@@ -13,10 +13,10 @@ namespace lamina {
 
 struct ExampleOptions {
   std::string name = "example";
-  std::int64_t memory_limit = 0;   ///< bytes; 0 = none
-  int max_delay_us = 0;            ///< each task sleeps a random time up to this before it runs
-  std::uint64_t seed = 0;          ///< of the delays
-  bool wait_for_events = true;     ///< false plants a fault: queues do not wait for each other
+  std::int64_t memory_limit = 0;  ///< bytes; 0 = none
+  int max_delay_us = 0;           ///< each task sleeps a random time up to this before it runs
+  std::uint64_t seed = 0;         ///< of the delays
+  bool wait_for_events = true;    ///< false plants a fault: queues do not wait for each other
 };
 
 /// A new device. Its queues' failures surface at the wait: Device::synchronize, to_vector, to() a host device.

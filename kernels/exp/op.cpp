@@ -23,7 +23,7 @@ void Exp::reference(const Attrs&, In<Real> in, Out<Real> out) {
   reference_unary(in, out, [](Real x) { return exp(x); });
 }
 
-std::vector<Sample<Exp::Attrs>> Exp::samples() { return unary_samples(Attrs{}, Fill::normal(3)); }
+std::vector<Sample<Exp::Attrs>> Exp::samples() { return unary_samples(Attrs{}, Fill::uniform(-9, 8)); }
 
 LAMINA_INSTANTIATE_REFERENCE(Exp);
 

@@ -31,10 +31,30 @@ void Gelu::reference(const Attrs& attrs, In<Real> in, Out<Real> out) {
   });
 }
 
+namespace {
+
+// Both derivatives are 0 near -0.752.
+constexpr Fill kNear = Fill::uniform(-4, 4).away_from(-0.752, 0.3);
+constexpr Fill kFar = Fill::uniform(-13, 13);
+
+template <class F>
+std::vector<Sample<Gelu::Attrs>> of_both_forms(F samples) {
+  std::vector<Sample<Gelu::Attrs>> all = samples(Gelu::Attrs{.tanh_form = true});
+  for (Sample<Gelu::Attrs>& s : samples(Gelu::Attrs{.tanh_form = false})) {
+    s.name = "erf_" + s.name;
+    all.push_back(std::move(s));
+  }
+  return all;
+}
+
+}  // namespace
+
 std::vector<Sample<Gelu::Attrs>> Gelu::samples() {
-  auto samples = unary_samples(Attrs{}, Fill::normal(3));
-  samples.push_back({"erf", {.tanh_form = false}, {{{3, 41}, Fill::normal(3)}}});
-  return samples;
+  return of_both_forms([](const Attrs& attrs) {
+    auto samples = unary_samples(attrs, kNear);
+    samples.push_back({"tails", attrs, {{{257}, kFar}}});
+    return samples;
+  });
 }
 
 LAMINA_INSTANTIATE_REFERENCE(Gelu);
@@ -65,9 +85,11 @@ void GeluGrad::reference(const Attrs& attrs, In<Real> in, Out<Real> out) {
 }
 
 std::vector<Sample<GeluGrad::Attrs>> GeluGrad::samples() {
-  auto samples = same_shape_samples(Attrs{}, {Fill::normal(), Fill::normal(3)});
-  samples.push_back({"erf", {.tanh_form = false}, {{{3, 41}}, {{3, 41}, Fill::normal(3)}}});
-  return samples;
+  return of_both_forms([](const Attrs& attrs) {
+    auto samples = same_shape_samples(attrs, {Fill::normal(), kNear});
+    samples.push_back({"tails", attrs, {{{257}}, {{257}, kFar}}});
+    return samples;
+  });
 }
 
 LAMINA_INSTANTIATE_REFERENCE(GeluGrad);

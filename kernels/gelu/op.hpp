@@ -19,7 +19,7 @@ struct Gelu {
   static void reference(const Attrs&, In<Real> in, Out<Real> out);
   static std::vector<Sample<Attrs>> samples();
   static constexpr bool in_place = true;
-  static constexpr Tolerance tolerance{.scale = Tolerance::Scale::tensor, .ulps = 4};
+  static constexpr Tolerance tolerance{.scale = Tolerance::Scale::tensor, .ulps = 48};
 };
 
 /// The gradient of gelu: (cotangent, x) -> cotangent * gelu'(x).
@@ -35,7 +35,7 @@ struct GeluGrad {
   static void reference(const Attrs&, In<Real> in, Out<Real> out);
   static std::vector<Sample<Attrs>> samples();
   static constexpr bool in_place = true;
-  static constexpr Tolerance tolerance{.scale = Tolerance::Scale::tensor, .ulps = 4};
+  static constexpr Tolerance tolerance{.scale = Tolerance::Scale::tensor, .ulps = 48};
 };
 
 /// Elementwise, any shape, floating dtypes.

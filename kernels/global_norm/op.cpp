@@ -10,7 +10,8 @@ Metas GlobalNorm::infer(const Attrs&, MetasIn in) {
   if (in.empty()) fail<ShapeError>(name, "no operands");
   for (std::size_t i = 0; i < in.size(); ++i) {
     if (!is_floating(in[i].dtype) || in[i].dtype != in[0].dtype) {
-      fail<DTypeError>(name, "operand {}: {} does not match {}, or is not floating", i, name_of(in[i].dtype), name_of(in[0].dtype));
+      fail<DTypeError>(name, "operand {}: {} does not match {}, or is not floating", i, name_of(in[i].dtype),
+                       name_of(in[0].dtype));
     }
   }
   return {{Shape{}, in[0].dtype}};
@@ -35,7 +36,8 @@ void GlobalNorm::reference(const Attrs&, In<Real> in, Out<Real> out) {
 }
 
 std::vector<Sample<GlobalNorm::Attrs>> GlobalNorm::samples() {
-  return {{"one", {}, {{Shape{}}}}, {"several", {}, {{{3, 7}}, {{0, 2}}, {{41}}, {{40961}}}}, {"empty", {}, {{{0, 3}}}}};
+  return {
+      {"one", {}, {{Shape{}}}}, {"several", {}, {{{3, 7}}, {{0, 2}}, {{41}}, {{40961}}}}, {"empty", {}, {{{0, 3}}}}};
 }
 
 LAMINA_INSTANTIATE_REFERENCE(GlobalNorm);

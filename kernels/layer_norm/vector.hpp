@@ -53,7 +53,7 @@ void layer_norm_grad(const Launch<LayerNormGrad::Attrs>& launch) {
   const std::int64_t rows_a_block = ceil_div(block_of(d, 2 * kReduceBlock), 8) * 8 + 8;
   const std::int64_t blocks = ceil_div(rows, rows_a_block);
   const std::int64_t padded = d + kLanes;
-  const Scratch scratch(2 * blocks * padded * static_cast<std::int64_t>(sizeof(double)));
+  const Scratch scratch = Scratch::of_doubles(launch.pool, 2 * blocks * padded);
   double* partial = scratch.doubles();
   run_blocks(launch.executor, blocks, [&](std::int64_t block) {
     double* const sums[2] = {partial + 2 * block * padded, partial + (2 * block + 1) * padded};

@@ -2,12 +2,12 @@
 
 template <class T>
 void reduce_max(const Launch<Max::Attrs>& launch) {
-  reduce<Choosing<LargerOf>, T>(launch.in[0], launch.attrs.axes, launch.out[0], launch.executor,
+  reduce<Choosing<LargerOf>, T>(launch.in[0], launch.attrs.axes, launch.out[0], launch.executor, launch.pool,
                                 [](float total) { return total; });
 }
 template <class T>
 void reduce_min(const Launch<Min::Attrs>& launch) {
-  reduce<Choosing<SmallerOf>, T>(launch.in[0], launch.attrs.axes, launch.out[0], launch.executor,
+  reduce<Choosing<SmallerOf>, T>(launch.in[0], launch.attrs.axes, launch.out[0], launch.executor, launch.pool,
                                  [](float total) { return total; });
 }
 

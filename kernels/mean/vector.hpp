@@ -4,7 +4,7 @@
 template <class T>
 void mean(const Launch<Mean::Attrs>& launch) {
   const auto count = static_cast<double>(reduced_count(launch.attrs, launch.in[0].shape()));
-  reduce<Summing, T>(launch.in[0], launch.attrs.axes, launch.out[0], launch.executor,
+  reduce<Summing, T>(launch.in[0], launch.attrs.axes, launch.out[0], launch.executor, launch.pool,
                      [&](double total) { return static_cast<float>(total / count); });
 }
 

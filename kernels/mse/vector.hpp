@@ -8,7 +8,7 @@ void mse(const Launch<Mse::Attrs>& launch) {
   const T* y = launch.in[1].as<const T>();
   const std::int64_t blocks = ceil_div(n, kReduceBlock);
   double one = 0;
-  const Scratch scratch(blocks > 1 ? blocks * static_cast<std::int64_t>(sizeof(double)) : 0);
+  const Scratch scratch = Scratch::of_doubles(launch.pool, blocks > 1 ? blocks : 0);
   double* partial = blocks > 1 ? scratch.doubles() : &one;
   run_blocks(launch.executor, blocks, [&](std::int64_t block) {
     const std::int64_t lo = block * kReduceBlock;

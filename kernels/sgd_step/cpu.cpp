@@ -8,8 +8,8 @@ namespace lamina {
 
 template <>
 std::span<const Variant> cpu_variants<SgdStep>() {
-  static constexpr Variant table[] = {
-      LAMINA_ISA_VARIANTS(SgdStep, (supports_elementwise<SgdStep, DType::f32>), "sgd_step.cpu.vector.f32", sgd_step, true)};
+  static constexpr Variant table[] = {LAMINA_ISA_VARIANTS(SgdStep, (supports_elementwise<SgdStep, DType::f32>),
+                                                          "sgd_step.cpu.vector.f32", sgd_step, true)};
   return table;
 }
 

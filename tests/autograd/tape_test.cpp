@@ -43,16 +43,17 @@ struct TwoLayers {
 
 TEST_F(TapeTest, GradientsAgreeWithDifferences) {
   const auto fn = [](Tape&, std::span<const Var> v) { return sum(tanh(matmul(v[0], v[1])) * v[2]); };
-  const auto check = check_gradients(fn, {values(cpu, {3, 4}, 1, DType::f64), values(cpu, {4, 5}, 2, DType::f64),
-                                          values(cpu, {5}, 3, DType::f64)});
+  const auto check = check_gradients(
+      fn, {values(cpu, {3, 4}, 1, DType::f64), values(cpu, {4, 5}, 2, DType::f64), values(cpu, {5}, 3, DType::f64)});
   EXPECT_LT(check.worst, 1e-8) << check.where;
 }
 
 TEST_F(TapeTest, GradientCheckFindsAWrongGradient) {
   const auto fn = [](Tape& tape, std::span<const Var> v) {
     const Tensor x = v[0].value();
-    return sum(tape.custom(v, [](TensorsIn in) -> Tensors { return {in[0] * in[0]}; },
-                           [x](TensorsIn dy, Needs) -> Tensors { return {dy[0] * x}; })[0]);  // 2 is missing
+    return sum(tape.custom(
+        v, [](TensorsIn in) -> Tensors { return {in[0] * in[0]}; },
+        [x](TensorsIn dy, Needs) -> Tensors { return {dy[0] * x}; })[0]);  // 2 is missing
   };
   EXPECT_GT(check_gradients(fn, {values(cpu, {3}, 1, DType::f64)}).worst, 0.01);
 }
@@ -181,7 +182,7 @@ TEST_F(TapeTest, ConstantInputSavesOnlyWhatTheWeightNeeds) {
   Tape detached, attached;
   matmul(detached.constant(values(cpu, {4, 5}, 3)), detached.param(w));
   matmul(attached.input(values(cpu, {4, 5}, 3)), attached.param(w));
-  EXPECT_EQ(detached.saved_bytes(), 4 * 5 * 4);            // x
+  EXPECT_EQ(detached.saved_bytes(), 4 * 5 * 4);              // x
   EXPECT_EQ(attached.saved_bytes(), 4 * 5 * 4 + 5 * 7 * 4);  // x and W
 }
 
@@ -314,12 +315,16 @@ TEST_F(TapeTest, CustomRecordsWhatIsNoKernel) {
   Tape tape;
   const Var x = tape.input(values(cpu, {6}, 1));
   const Vars in = {x};
-  const Vars y = tape.custom(in, [](TensorsIn v) -> Tensors { return {v[0] * 2.0, v[0] * 3.0}; },
-                             [](TensorsIn dy, Needs) -> Tensors {
-                               Tensor g = dy[0] * 2.0;
-                               if (dy[1].defined()) g = g + dy[1] * 3.0;
-                               return {g};
-                             });
+  const Vars y = tape.custom(
+      in,
+      [](TensorsIn v) -> Tensors {
+        return {v[0] * 2.0, v[0] * 3.0};
+      },
+      [](TensorsIn dy, Needs) -> Tensors {
+        Tensor g = dy[0] * 2.0;
+        if (dy[1].defined()) g = g + dy[1] * 3.0;
+        return {g};
+      });
   const Gradients g = tape.backward(sum(y[0]));
   for (const float v : to_vector<float>(g.of(x))) EXPECT_EQ(v, 2);
 }
@@ -349,7 +354,8 @@ TEST_F(TapeTest, RecomputeBindsPinnedOrLate) {
     Tape tape;
     const Var x = tape.input(values(cpu, {4, 5}, 3));
     const Var in[] = {x};
-    const Vars y = recompute(in, [&](Tape& t, std::span<const Var> v) -> Vars { return {matmul(v[0], t.param(w))}; }, bind);
+    const Vars y = recompute(
+        in, [&](Tape& t, std::span<const Var> v) -> Vars { return {matmul(v[0], t.param(w))}; }, bind);
     const Tensor old_value = w.value();
     w.set(values(cpu, {5, 5}, 40));
     Pass pass = tape.pass();

@@ -205,5 +205,18 @@ TEST(ThreadPool, works_when_no_thread_can_be_started) {
 
 TEST(ThreadPool, available_cpus) { EXPECT_GE(available_cpus(), 1); }
 
+// The caller finishes its last block while a worker has taken one and not yet begun it.
+TEST(ThreadPool, LateBlocksOfManyShortRunsAllRun) {
+  ThreadPool pool(4, 0);
+  std::atomic<std::int64_t> sum{0};
+  std::int64_t expected = 0;
+  for (int run = 0; run < 20000; ++run) {
+    const std::int64_t blocks = 2 + run % 5;
+    pool.run(blocks, [&](std::int64_t block) { sum += block + 1; });
+    expected += blocks * (blocks + 1) / 2;
+    ASSERT_EQ(sum.load(), expected) << "run " << run;
+  }
+}
+
 }  // namespace
 }  // namespace lamina

@@ -54,8 +54,8 @@ std::vector<float> two_queues(const ExampleOptions& options) {
   const Device b = a.with(a.make_queue());
   Tensor x = Tensor::from(a, {64}, std::vector<float>(64, 1.0f));
   for (int i = 0; i < 10; ++i) {
-    const Tensor y = (x + x).with(b);       // made on a, used on b
-    const Tensor z = (y * y).with(a);       // made on b, used on a
+    const Tensor y = (x + x).with(b);  // made on a, used on b
+    const Tensor z = (y * y).with(a);  // made on b, used on a
     x = z * 0.25 + (x.with(b) * 0.5).with(a);
   }
   return to_vector<float>(x);
@@ -94,7 +94,8 @@ TEST(ExampleDevice, MemoryFreedOnOneQueueIsNotReusedUnderAnother) {
 std::vector<double> losses(const Device& device, const std::string& model_spec, const std::string& data_spec) {
   const auto data = open_dataset(data_spec);
   nn::Builder builder{.device = device, .seed = 1};
-  const auto model = models::make_model(model_spec, {.example = data->input().shape, .classes = data->classes()}, builder);
+  const auto model =
+      models::make_model(model_spec, {.example = data->input().shape, .classes = data->classes()}, builder);
   const auto optimizer = nn::make_optimizer(model->parameters(), {.name = "sgd"});
   Loader loader(data, device, {.batch = 16, .seed = 1, .threads = 0});
   std::vector<double> found;

@@ -99,9 +99,7 @@ TEST_F(RunTest, counters) {
   EXPECT_EQ(device.counters().flops, flops + 6);
 }
 
-TEST_F(RunTest, no_operands_and_no_device) {
-  EXPECT_THROW(run(record_of<Add>, &attrs, {}), DeviceError);
-}
+TEST_F(RunTest, no_operands_and_no_device) { EXPECT_THROW(run(record_of<Add>, &attrs, {}), DeviceError); }
 
 TEST_F(RunTest, call_site_in_errors) {
   try {

@@ -92,8 +92,10 @@ TEST(Models, KnownParameterCountsAndCosts) {
     double forward_gmac;
   };
   // Parameter counts of the published models; MACs of ResNet-50 at 224 px (v1.5): 4.09 G.
-  for (const Known& k : {Known{"resnet50", {3, 224, 224}, 1000, 25557032, 4.09}, Known{"resnet18", {3, 224, 224}, 1000, 11689512, 1.81},
-                         Known{"resnet34", {3, 224, 224}, 1000, 21797672, 3.66}, Known{"mlp:widths=4096x8", {3072}, 10, 130101258, 0.13006}}) {
+  for (const Known& k :
+       {Known{"resnet50", {3, 224, 224}, 1000, 25557032, 4.09}, Known{"resnet18", {3, 224, 224}, 1000, 11689512, 1.81},
+        Known{"resnet34", {3, 224, 224}, 1000, 21797672, 3.66},
+        Known{"mlp:widths=4096x8", {3072}, 10, 130097162, 0.13006}}) {
     const Device shape = shape_device();
     Builder b{.device = shape};
     const auto model = models::make_model(k.spec, {.example = k.example, .classes = k.classes}, b);
@@ -102,7 +104,8 @@ TEST(Models, KnownParameterCountsAndCosts) {
     (*model)(tape.constant(Tensor::empty(shape, k.example.inserted(0, 1))));
     (void)tape;
     // Norms, activations and biases are counted too: a few percent.
-    EXPECT_NEAR(static_cast<double>(shape.counters().flops.load()) / 2e9, k.forward_gmac, 0.03 * k.forward_gmac) << k.spec;
+    EXPECT_NEAR(static_cast<double>(shape.counters().flops.load()) / 2e9, k.forward_gmac, 0.03 * k.forward_gmac)
+        << k.spec;
   }
 }
 
@@ -126,7 +129,8 @@ TEST(Models, GradientsOfATransformer) {
   const auto model = models::make_model("transformer:layers=2,width=8,heads=2,context=6",
                                         {.example = {6}, .classes = 11, .tokens = true}, b);
   std::vector<std::int64_t> ids(12), labels(12);
-  for (std::size_t i = 0; i < 12; ++i) ids[i] = static_cast<std::int64_t>(i * 5 % 11), labels[i] = static_cast<std::int64_t>(i * 7 % 11);
+  for (std::size_t i = 0; i < 12; ++i)
+    ids[i] = static_cast<std::int64_t>(i * 5 % 11), labels[i] = static_cast<std::int64_t>(i * 7 % 11);
   const Tensor x = Tensor::from(cpu, {2, 6}, ids), y = Tensor::from(cpu, {2, 6}, labels);
   const auto params = values_of(model->parameters());
   const auto check = check_gradients([&](Tape& t) { return cross_entropy((*model)(t.constant(x)), y); }, params);

@@ -96,6 +96,7 @@ template <class T, int K, class F>
 
   constexpr std::int64_t kTile = 1024, kTileRows = 256, kSide = 32;
   enum class Mode { dense, repeated, same_rows, gathered } mode[K];
+  bool rows_differ = false;
   for (int k = 0; k < K; ++k) {
     bool fixed = true;
     for (int d = 0; d < rows.rank; ++d) fixed = fixed && rows.outer[k][d] == 0;
@@ -105,6 +106,7 @@ template <class T, int K, class F>
       mode[k] = Mode::repeated;
     } else {
       mode[k] = fixed ? Mode::same_rows : Mode::gathered;
+      rows_differ = rows_differ || !fixed;
     }
   }
   const RowBlocks blocks = row_blocks(rows, unit ? kElementwiseBlock : kElementwiseBlock / kSide);
@@ -121,7 +123,7 @@ template <class T, int K, class F>
     RowCursor cursor(rows, first);
     for (std::int64_t row = first; row < end; row += tile_rows) {
       const std::int64_t m = end - row < tile_rows ? end - row : tile_rows;
-      for (std::int64_t r = 0; r < m; ++r, cursor.next()) {
+      for (std::int64_t r = 0; r < m && (row == first || rows_differ); ++r, cursor.next()) {
         for (int k = 0; k < K; ++k) starts[k][r] = cursor.starts[k];
       }
       for (std::int64_t column = lo; column < hi; column += tile_columns) {

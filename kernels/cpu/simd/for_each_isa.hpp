@@ -72,8 +72,8 @@ LAMINA_TARGET_END
 
 /// The four variants of one kernel: LAMINA_ISA_VARIANTS(Gelu, supports, "gelu.cpu.vector.f32", gelu_f32, true).
 /// `kernel` is a function of the vector code; `dense` is Variant::dense. Best first.
-#define LAMINA_ISA_VARIANTS(O, supports, name, kernel, dense)                                       \
-  variant<O, supports, avx512::kernel>(name ".avx512", Isa::avx512, dense),                         \
-      variant<O, supports, avx2::kernel>(name ".avx2", Isa::avx2, dense),                           \
-      variant<O, supports, baseline::kernel>(name ".baseline", Isa::baseline, dense),               \
+#define LAMINA_ISA_VARIANTS(O, supports, name, kernel, dense)                         \
+  variant<O, supports, avx512::kernel>(name ".avx512", Isa::avx512, dense),           \
+      variant<O, supports, avx2::kernel>(name ".avx2", Isa::avx2, dense),             \
+      variant<O, supports, baseline::kernel>(name ".baseline", Isa::baseline, dense), \
       variant<O, supports, wide::kernel>(name ".wide", Isa::wide, dense)

@@ -1,6 +1,7 @@
-// exp, log, tanh, sigmoid and erf over lanes, of every float. Largest error in ulp of the true value, subnormals included
-// (tests/simd): exp, log and erf 1.25, tanh and sigmoid 2.5. Overflow gives infinity, NaN stays NaN. Included by
-// vector code after simd.hpp (no include guard). Polynomials are least-maximum fits of our own on the reduced ranges.
+// exp, log, tanh, sigmoid and erf over lanes, of every float. Largest error in ulp of the true value, subnormals
+// included (tests/simd): exp, log and erf 1.25, tanh and sigmoid 2.5. Overflow gives infinity, NaN stays NaN. Included
+// by vector code after simd.hpp (no include guard). Polynomials are least-maximum fits of our own on the reduced
+// ranges.
 
 #include "lamina/kernels/formula.hpp"
 

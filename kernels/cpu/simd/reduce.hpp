@@ -1,5 +1,5 @@
-// Reduction loops of vector code. Included by vector code after simd.hpp (no include guard); the kernel file has included
-// kernels/cpu/reduce.hpp before.
+// Reduction loops of vector code. Included by vector code after simd.hpp (no include guard); the kernel file has
+// included kernels/cpu/reduce.hpp before.
 //
 // Accuracy: a float lane takes at most 8 addends before it is folded into doubles, so that the error does not grow
 // with the count. Order: a block's result depends on its elements only, and blocks are joined in their order.
@@ -57,19 +57,13 @@ LAMINA_INLINE vf load_part(const T* p, std::int64_t m, float rest = 0) {
   if constexpr (sizeof(T) == sizeof(float)) {
     return load_first(p, m, rest);
   } else {
-    vf v = broadcast(rest);
-    for (std::int64_t i = 0; i < m; ++i) v[i] = Lanes<T>::get(p + i);
-    return v;
+    return first_lanes(m) ? Lanes<T>::load(p, m) : broadcast(rest);
   }
 }
 template <class T>
 LAMINA_INLINE void store_part(T* p, vf v, std::int64_t m) {
   if (m == kLanes) return Lanes<T>::store(p, v);
-  if constexpr (sizeof(T) == sizeof(float)) {
-    store_first(p, v, m);
-  } else {
-    for (std::int64_t i = 0; i < m; ++i) Lanes<T>::put(p + i, v[i]);
-  }
+  Lanes<T>::store(p, v, m);
 }
 
 /// f(i, m) for the vectors of n elements: m is kLanes, less for the last.
@@ -253,7 +247,7 @@ void reduce_tile(const T* x, const MergedDims& reduced, std::int64_t lo, std::in
 
 /// y = finish(reduction of x over `axes`). x is dense; finish takes a Total and gives a float.
 template <class R, class T, class F>
-void reduce(const Operand& x, std::uint32_t axes, const Operand& y, Executor& executor, F finish) {
+void reduce(const Operand& x, std::uint32_t axes, const Operand& y, Executor& executor, MemoryPool& pool, F finish) {
   using Total = typename R::Total;
   const T* from = x.as<const T>();
   T* to = y.as<T>();
@@ -275,7 +269,7 @@ void reduce(const Operand& x, std::uint32_t axes, const Operand& y, Executor& ex
   const std::int64_t items = plan.kept.count * segments * tiles;
   const std::int64_t items_a_block = block_of((length < segment ? length : segment) * tile);
   const bool adjacent = plan.reduced.rank == 1 && plan.reduced.strides[0] == plan.inner;
-  const Scratch scratch(segments > 1 ? outputs * segments * static_cast<std::int64_t>(sizeof(Total)) : 0);
+  const Scratch scratch = Scratch::of_doubles(pool, segments > 1 ? outputs * segments : 0);
   Total* partial = reinterpret_cast<Total*>(scratch.doubles());
   auto item = [&](std::int64_t n) {
     const std::int64_t t = n % tiles;

@@ -189,13 +189,35 @@ LAMINA_INLINE float max_lanes(vf v) { return fold_lanes(v, Larger{}); }
 
 // ---- bf16 and f16 storage, f32 arithmetic ----
 
+/// Lanes that fit 16 bits, without sign, narrowed.
+LAMINA_INLINE vh narrow(vi v) {
+#if LAMINA_REGISTER_LANES == 16
+  return reinterpret_cast<vh>(_mm512_cvtepi32_epi16(reinterpret_cast<__m512i>(v)));
+#elif LAMINA_REGISTER_LANES == 8
+  const IntRegisters x{v};
+  union {
+    vh v;
+    __m128i r[kRegisters];
+  } y;
+  for (int i = 0; i < kRegisters; ++i) {
+    y.r[i] = _mm_packus_epi32(_mm256_castsi256_si128(x.r[i]), _mm256_extracti128_si256(x.r[i], 1));
+  }
+  return y.v;
+#else
+  const __m128i x = reinterpret_cast<__m128i>((v << 16) >> 16);  // signed: the only saturating form SSE2 has
+  const __m128i packed = _mm_packs_epi32(x, x);
+  vh y;
+  __builtin_memcpy(&y, &packed, sizeof(y));
+  return y;
+#endif
+}
+
 LAMINA_INLINE vf from_bf16(vh h) { return float_of(__builtin_convertvector(h, vi) << 16); }
 LAMINA_INLINE vh to_bf16(vf v) {
   const vu u = reinterpret_cast<vu>(v);
-  const vu rounded = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
-  const vu quiet = (u >> 16) | 0x40u;
-  return __builtin_convertvector(
-      reinterpret_cast<vu>(v != v ? reinterpret_cast<vi>(quiet) : reinterpret_cast<vi>(rounded)), vh);
+  const vi rounded = reinterpret_cast<vi>((u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
+  const vi quiet = reinterpret_cast<vi>((u >> 16) | 0x40u);
+  return narrow(v != v ? quiet : rounded);
 }
 LAMINA_INLINE vf from_f16(vh h) {
 #if LAMINA_REGISTER_LANES == 16
@@ -239,7 +261,7 @@ LAMINA_INLINE vh to_f16(vf v) {
   const vi special = u > 0x7f800000 ? 0x7e00 | ((u >> 13) & 0x3ff) : broadcast(0x7c00);
   const vi finite = u < 0x38800000 ? subnormal : normal;
   const vi sign = (bits_of(v) >> 16) & 0x8000;
-  return __builtin_convertvector((u < 0x477ff000 ? finite : special) | sign, vh);
+  return narrow((u < 0x477ff000 ? finite : special) | sign);
 #endif
 }
 

@@ -1,11 +1,16 @@
 // The CPU's kernel table of an ops.def that lists Orphan. Its cpu.cpp was forgotten unless WITH_KERNELS is defined.
-#include "lamina/kernels/cpu/table.cpp"
+#include "lamina/kernels/cpu/table.hpp"
+#include "lamina/kernels/op_list.hpp"
 
 #ifdef WITH_KERNELS
+namespace lamina {
 template <>
-std::span<const lamina::Variant> lamina::cpu_variants<lamina::Orphan>() {
+std::span<const Variant> cpu_variants<Orphan>() {
   return {};
 }
+}  // namespace lamina
 #endif
+
+#include "lamina/kernels/cpu/table.cpp"
 
 int main() { return static_cast<int>(lamina::cpu_kernel_table(lamina::Isa::baseline).entry(0).all.size()) - 1; }
