@@ -27,8 +27,9 @@ void multiply_some(int rows, std::int64_t steps, const float* a, std::int64_t li
 
 /// C (rows x kVectors registers) = (add ? C : 0) + A B, any number of rows, in groups of about the same height.
 template <int kVectors = 2>
-void multiply(std::int64_t rows, std::int64_t steps, const float* a, std::int64_t line_stride, std::int64_t k_stride,
-              const float* b, std::int64_t b_stride, float* c, std::int64_t c_stride, bool add) {
+[[gnu::noinline]] void multiply(std::int64_t rows, std::int64_t steps, const float* a, std::int64_t line_stride,
+                                std::int64_t k_stride, const float* b, std::int64_t b_stride, float* c,
+                                std::int64_t c_stride, bool add) {
   const std::int64_t groups = (rows + kGemmMr - 1) / kGemmMr;
   for (std::int64_t g = 0; g < groups; ++g) {
     const std::int64_t height = rows / groups + (g < rows % groups ? 1 : 0);
@@ -75,7 +76,8 @@ LAMINA_INLINE Head<float> as_floats(Head<T> h, std::int64_t length, std::int64_t
 
 /// (features x queries) -> rows of a dense (queries x features) result; row c of `panel` times factor per query.
 template <class T>
-void store_panel(const float* panel, const vf* factor, T* to, std::int64_t queries, std::int64_t features) {
+[[gnu::noinline]] void store_panel(const float* panel, const vf* factor, T* to, std::int64_t queries,
+                                   std::int64_t features) {
   for (std::int64_t half = 0; half * kLanes < queries; ++half) {
     for (std::int64_t c = 0; c < features; c += kLanes) {
       vf square[kLanes];
@@ -194,8 +196,8 @@ void attention(const Launch<Attention::Attrs>& launch) {
 
 /// Rows first..first+rows of a head as f32, `padded` columns apart, zeros after the last feature.
 template <class T>
-void copy_rows(Head<T> h, std::int64_t first, std::int64_t rows, std::int64_t features, float* to,
-               std::int64_t padded) {
+[[gnu::noinline]] void copy_rows(Head<T> h, std::int64_t first, std::int64_t rows, std::int64_t features, float* to,
+                                 std::int64_t padded) {
   for (std::int64_t i = 0; i < rows; ++i, to += padded) {
     const T* from = h.data + (first + i) * h.row;
     if (h.column == 1) {

@@ -29,8 +29,8 @@ LAMINA_INLINE void store_part(T* p, vf v, std::int64_t n) {
 
 /// Packs a panel of kStride lines (a multiple of kLanes) of which `lines` are there.
 template <int kStride, class T>
-void pack_panel(float* to, const T* from, std::int64_t line_stride, std::int64_t k_stride, std::int64_t lines,
-                std::int64_t steps) {
+[[gnu::noinline]] void pack_panel(float* to, const T* from, std::int64_t line_stride, std::int64_t k_stride,
+                                  std::int64_t lines, std::int64_t steps) {
   if (line_stride == 1) {
     if (lines == kStride) {
       for (std::int64_t k = 0; k < steps; ++k, to += kStride, from += k_stride) {
