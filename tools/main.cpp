@@ -61,6 +61,7 @@ void add_train_flags(CLI::App& app, RunOptions& o) {
 int run(int argc, char** argv) {
   CLI::App app("lamina: a laboratory for parallel training");
   app.require_subcommand(1);
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.failure_message([](const CLI::App*, const CLI::Error& e) { return std::string("lamina: ") + e.what() + "\n"; });
   RunOptions options;
   for (int i = 0; i < argc; ++i) options.command += std::string(i == 0 ? "" : " ") + argv[i];
@@ -72,8 +73,11 @@ int run(int argc, char** argv) {
   add_run_flags(*eval, options);
   tools::ReportOptions report_options;
   CLI::App* report = app.add_subcommand("report", "Draw one report of several runs");
-  report->add_option("runs", report_options.runs, "Files written by --json")->required();
-  report->add_option("--trace", report_options.traces, "Their --trace files, in the same order");
+  report->add_option("runs", report_options.runs, "Files written by --json")
+      ->required()
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  report->add_option("--trace", report_options.traces, "Their --trace files, in the same order")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   report->add_option("--out", report_options.out, "The HTML file")->capture_default_str();
   CLI::App* info = app.add_subcommand("info", "The machine: instruction sets, measured peak and bandwidth");
   CLI::App* ops = app.add_subcommand("ops", "The support table: ops, devices, variants, dtypes, cost");

@@ -173,7 +173,7 @@ void Run::resume() {
 
 void Run::save_checkpoint() {
   const auto start = Clock::now();
-  TraceSpan span(trace_ ? &*trace_ : nullptr, "checkpoint", "checkpoint", {.step = step_});
+  TraceSpan span(tracing_, "checkpoint", "checkpoint", {.step = step_});
   nlohmann::json history = nlohmann::json::array();
   for (const RunRecord::Point& p : history_) history.push_back(to_json(p));
   const LoaderPosition at = loader_->position();
@@ -216,9 +216,9 @@ void Run::train_step() {
     forward.end();
     loss_ = loss.value().item();
     if (!std::isfinite(loss_)) {
-      fail<ValueError>("train",
-                       "the loss is {} at step {}; a smaller --lr or --clip may help, earlier checkpoints are intact",
-                       loss_, step_);
+      fail<Error>("train",
+                  "the loss is {} at step {}; a smaller --lr or --clip may help, earlier checkpoints are intact", loss_,
+                  step_);
     }
     TraceSpan backward(trace, "backward", "backward", {.step = step_});
     gradients = tape.backward(loss);
@@ -241,7 +241,7 @@ void Run::train_step() {
 }
 
 void Run::evaluate_now() {
-  TraceSpan span(trace_ ? &*trace_ : nullptr, "evaluate", "evaluate", {.step = step_});
+  TraceSpan span(tracing_, "evaluate", "evaluate", {.step = step_});
   last_ = evaluate(*model_, *test_set_, device_, dtype_, std::max<std::int64_t>(options_.batch, 100));
   evaluated_ = true;
 }
