@@ -13,7 +13,11 @@ const GemmKernel& gemm_kernel(Isa isa) noexcept {
   switch (isa) {
     case Isa::avx512: return avx512::kGemmKernel;
     case Isa::avx2: return avx2::kGemmKernel;
+#ifndef LAMINA_NO_WIDE
     case Isa::wide: return wide::kGemmKernel;
+#else
+    case Isa::wide: break;
+#endif
     case Isa::baseline: break;
   }
   return baseline::kGemmKernel;

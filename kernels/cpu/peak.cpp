@@ -24,11 +24,11 @@ double seconds_of(F&& work) {
 }  // namespace
 
 double measure_peak_flops(Isa isa, int threads) {
-  if (!can_run(isa, CpuFeatures::read())) fail<ValueError>("peak", "{} does not run on this machine", name_of(isa));
+  if (isa == Isa::wide || !can_run(isa, CpuFeatures::read()))
+    fail<ValueError>("peak", "{} does not run on this machine", name_of(isa));
   float (*rounds)(std::int64_t) = baseline::fma_rounds;
   double lanes = 4;
   if (isa == Isa::avx2) rounds = avx2::fma_rounds, lanes = 8;
-  if (isa == Isa::wide) rounds = wide::fma_rounds, lanes = 16;
   if (isa == Isa::avx512) rounds = avx512::fma_rounds, lanes = 16;
   ThreadPool pool(threads);
   constexpr std::int64_t kRounds = 2'000'000;

@@ -58,6 +58,8 @@ namespace {
 LAMINA_TARGET_END
 #undef LAMINA_REGISTER_LANES
 
+// For tests only: builds without them leave it out.
+#ifndef LAMINA_NO_WIDE
 #define LAMINA_REGISTER_LANES 8
 LAMINA_TARGET_BEGIN("avx2,fma,f16c")
 namespace lamina::wide {
@@ -67,13 +69,21 @@ namespace {
 }  // namespace
 }  // namespace lamina::wide
 LAMINA_TARGET_END
-#undef LAMINA_LANES
 #undef LAMINA_REGISTER_LANES
+#endif
+#undef LAMINA_LANES
 
-/// The four variants of one kernel: LAMINA_ISA_VARIANTS(Gelu, supports, "gelu.cpu.vector.f32", gelu_f32, true).
+#ifdef LAMINA_NO_WIDE
+#define LAMINA_WIDE_VARIANT(O, supports, name, kernel, dense)
+#else
+#define LAMINA_WIDE_VARIANT(O, supports, name, kernel, dense) \
+  , variant<O, supports, wide::kernel>(name ".wide", Isa::wide, dense)
+#endif
+
+/// The variants of one kernel: LAMINA_ISA_VARIANTS(Gelu, supports, "gelu.cpu.vector.f32", gelu_f32, true).
 /// `kernel` is a function of the vector code; `dense` is Variant::dense. Best first.
-#define LAMINA_ISA_VARIANTS(O, supports, name, kernel, dense)                         \
-  variant<O, supports, avx512::kernel>(name ".avx512", Isa::avx512, dense),           \
-      variant<O, supports, avx2::kernel>(name ".avx2", Isa::avx2, dense),             \
-      variant<O, supports, baseline::kernel>(name ".baseline", Isa::baseline, dense), \
-      variant<O, supports, wide::kernel>(name ".wide", Isa::wide, dense)
+#define LAMINA_ISA_VARIANTS(O, supports, name, kernel, dense)                        \
+  variant<O, supports, avx512::kernel>(name ".avx512", Isa::avx512, dense),          \
+      variant<O, supports, avx2::kernel>(name ".avx2", Isa::avx2, dense),            \
+      variant<O, supports, baseline::kernel>(name ".baseline", Isa::baseline, dense) \
+          LAMINA_WIDE_VARIANT(O, supports, name, kernel, dense)
