@@ -5,6 +5,9 @@
 
 using Size = std::int64_t;
 
+/// p + n, where p may be null: an empty image has no address.
+LAMINA_INLINE const float* past(const float* p, Size n) { return p == nullptr ? p : p + n; }
+
 LAMINA_INLINE Size least(Size a, Size b) { return a < b ? a : b; }
 LAMINA_INLINE Size most(Size a, Size b) { return a > b ? a : b; }
 LAMINA_INLINE Size div_up(Size a, Size b) { return (a + b - 1) / b; }
@@ -98,7 +101,7 @@ LAMINA_INLINE void fill_short_rows(float* to, Size pitch, Size rows, Size y, Siz
   }
   for (Size r = 0; r < rows; ++r, y += step, to += pitch) {
     const bool inside = y >= 0 && y < height;
-    const float* source = from + y * line;
+    const float* source = past(from, y * line);
     LAMINA_UNROLL
     for (int v = 0; v < kVectors; ++v) {
       vf x{};
@@ -151,7 +154,7 @@ LAMINA_INLINE void fill_rows(float* to, Size rows, Size y, Size height, const fl
   store_zeros(to, above * count);
   if (below > above) {
     float* first = to + above * count;
-    const float* from = source + (y + above) * count;
+    const float* from = past(source, (y + above) * count);
     store_zeros(first, lo);
     fill_row(first + lo, (below - above) * count - lo, from + lo, 0, (below - above) * count - lo - (count - hi), 1);
     for (float* row = first; row < first + (below - above) * count; row += count) {
@@ -184,10 +187,10 @@ void fill_copy(const TapAxis& rows, const TapAxis& columns, const CopyLayout& la
             const Size vectors = div_up(layout.pitch, kLanes), count = band + rows.extra;
             auto fill = [&]<int kVectors>() {
               if (columns.step == 1) {
-                fill_short_rows<kVectors, 1>(row, layout.pitch, count, y, rows.step, rows.extent, source + first,
+                fill_short_rows<kVectors, 1>(row, layout.pitch, count, y, rows.step, rows.extent, past(source, first),
                                              columns.extent, lo, hi);
               } else {
-                fill_short_rows<kVectors, 2>(row, layout.pitch, count, y, rows.step, rows.extent, source + first,
+                fill_short_rows<kVectors, 2>(row, layout.pitch, count, y, rows.step, rows.extent, past(source, first),
                                              columns.extent, lo, hi);
               }
             };
@@ -201,15 +204,15 @@ void fill_copy(const TapAxis& rows, const TapAxis& columns, const CopyLayout& la
             continue;
           }
           if (whole_rows && hi > lo) {
-            fill_rows(row, band + rows.extra, y, rows.extent, source + first, columns.extent, lo, hi);
+            fill_rows(row, band + rows.extra, y, rows.extent, past(source, first), columns.extent, lo, hi);
             continue;
           }
           for (Size r = 0; r < band + rows.extra; ++r, y += rows.step, row += layout.pitch) {
             if (y < 0 || y >= rows.extent) {
               store_zeros(row, layout.pitch);
             } else {
-              const float* line = source + y * columns.extent;
-              fill_row(row, layout.pitch, line + first + lo * columns.step, lo, hi, columns.step);
+              const float* line = past(source, y * columns.extent);
+              fill_row(row, layout.pitch, past(line, first + lo * columns.step), lo, hi, columns.step);
             }
           }
         }

@@ -35,7 +35,8 @@ std::string_view first(const Device& device, int op) { return entry_of(device, o
 bool avx2_here() { return can_run(Isa::avx2, CpuFeatures::read()); }
 
 TEST(KernelTable, best_instruction_set_first_and_reference_last) {
-  const KernelTable::Entry& entry = entry_of(cpu_device({.threads = 1}), OpId<Gelu>::value);
+  const Device cpu = cpu_device({.threads = 1});
+  const KernelTable::Entry& entry = entry_of(cpu, OpId<Gelu>::value);
   ASSERT_GE(entry.usable.size(), 2u);
   EXPECT_EQ(entry.usable.back()->name, "gelu.cpu.reference");
   EXPECT_EQ(entry.usable.front()->isa, usable_isas(CpuFeatures::read()).front());

@@ -42,8 +42,8 @@ LAMINA_INLINE vf log(vf x) {
   const vi small = x < 1.17549435e-38f;
   const vf scaled = small ? x * 8388608.0f : x;
   const vi b = bits_of(scaled);
-  const vi k = (b - 0x3f3504f3) >> 23;
-  const vf m = float_of(b - (k << 23));
+  const vi k = reinterpret_cast<vi>(reinterpret_cast<vu>(b) - 0x3f3504f3u) >> 23;  // unsigned: it may wrap
+  const vf m = float_of(reinterpret_cast<vi>(reinterpret_cast<vu>(b) - reinterpret_cast<vu>(k << 23)));
   const vf f = m - 1.0f;
   const vf s = f / (m + 1.0f);
   const vf z = s * s;
