@@ -2,7 +2,9 @@
 import json
 import os
 import random
+import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -32,6 +34,7 @@ def expect_error(code, words, *arguments, **keywords):
     check(line.count("\n") == 0 and line.startswith("lamina:"), f"{name}: not one line: {line!r}")
     for word in words:
         check(word in line, f"{name}: '{word}' is not in: {line}")
+    return line
 
 
 def newest_tensors(folder):
@@ -74,6 +77,98 @@ def errors(folder):
         expect_error(1, ["idx"], "train", "--data", f"idx:{data}")
     for help_of in ([], ["train"], ["eval"], ["report"]):
         check(run(*help_of, "--help").returncode == 0, f"{help_of} --help")
+
+
+def idx_set(folder, labels, test_labels):
+    """A data set of 4 x 4 images in the IDX form."""
+    os.makedirs(folder)
+    for name, values in (("train", labels), ("t10k", test_labels)):
+        with open(os.path.join(folder, f"{name}-images-idx3-ubyte"), "wb") as file:
+            file.write(struct.pack(">4B3I", 0, 0, 8, 3, len(values), 4, 4) + bytes(range(16)) * len(values))
+        with open(os.path.join(folder, f"{name}-labels-idx1-ubyte"), "wb") as file:
+            file.write(struct.pack(">4BI", 0, 0, 8, 1, len(values)) + bytes(values))
+    return f"idx:{folder}"
+
+
+def labels(folder):
+    """Labels that the model has no output for."""
+    model = ["--model", "mlp:widths=8x1", "--batch", "4", "--quiet"]
+    good = idx_set(folder + "/good", [0, 9, 3, 4, 5], [1, 9])
+    kept = folder + "/kept"
+    check(run("train", *model, "--data", good, "--checkpoint", kept).returncode == 0, "labels 0 to 9")
+    for at, (train, test) in enumerate((([0, 1, 200, 3], [1, 2]), ([0, 1, 2, 10], [1, 2]), ([0, 1], [1, 255]))):
+        wrong = max(train + test)
+        data = idx_set(f"{folder}/bad{at}", train, test)
+        words = [f"label {wrong} of example", "[0, 10)"]
+        target = f"{folder}/target{at}"
+        expect_error(1, words, "train", *model, "--data", data, "--checkpoint", target, "--json", target + ".json")
+        check(not os.path.exists(target) and not os.path.exists(target + ".json"), f"label {wrong}: files were left")
+        if wrong in test:
+            expect_error(1, words, "eval", "--checkpoint", kept, "--data", data)
+    cifar = folder + "/cifar"
+    os.mkdir(cifar)
+    for name in [f"data_batch_{i}.bin" for i in range(1, 6)] + ["test_batch.bin"]:
+        with open(os.path.join(cifar, name), "wb") as file:
+            file.write(bytes([200 if name == "data_batch_3.bin" else 1]) + bytes(3072))
+    expect_error(1, ["label 200 of example 2", "[0, 10)"], "train", *model, "--data", f"cifar10:{cifar}")
+    # Data with more classes than the checkpoint's model has outputs.
+    more = "synthetic:shape=1x4x4,classes=12,examples=8,test=8"
+    expect_error(1, ["(10,8)", "(12,8)", "another model"], "eval", "--checkpoint", kept, "--data", more)
+
+
+def full_disk(folder):
+    """A checkpoint that does not fit: the earlier ones stay, and the run goes on once there is room."""
+    disk = os.path.join(folder, "disk")
+    os.mkdir(disk)
+    mount = ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", disk]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode != 0:
+        print("skipped: only root can mount a small file system, and not in every container")
+        sys.exit(77)
+    try:
+        # 72 kB a checkpoint: weights of 64 x 128 and 128 x 4 and their velocities.
+        train = ["train", "--model", "mlp:widths=128x1", *DATA, "--batch", "32", "--seed", "3", "--quiet",
+                 "--steps", "40", "--checkpoint-every", "5", "--keep", "100"]
+        target = os.path.join(disk, "c")
+        filler = os.path.join(disk, "filler")
+        files_that_did_not_fit = set()
+        for taken in range(0, 80, 4):  # what is left decides whether tensors or manifest meet the end of the disk
+            shutil.rmtree(target, ignore_errors=True)
+            with open(filler, "wb") as file:
+                file.write(bytes(1024 * taken))
+            line = expect_error(1, ["No space left", target], *train, "--checkpoint", target)
+            files_that_did_not_fit.add("manifest" if ".json" in line else "tensors")
+            names = sorted(os.listdir(target))
+            steps = {n.split(".")[0] for n in names}
+            check(names == sorted(s + e for s in steps for e in (".json", ".safetensors")), f"left behind: {names}")
+            check(len(steps) >= 2, f"{taken} kB taken: no earlier checkpoint: {names}")
+            seen = run("eval", "--checkpoint", target)
+            check(seen.returncode == 0, f"{taken} kB taken: the earlier checkpoint cannot be read: {seen.stderr}")
+        check(files_that_did_not_fit == {"manifest", "tensors"}, f"met only: {files_that_did_not_fit}")
+        whole = os.path.join(folder, "whole")
+        check(run(*train, "--checkpoint", whole).returncode == 0, "a run with room")
+        for name in names:
+            if name.endswith(".safetensors"):
+                with open(os.path.join(target, name), "rb") as one, open(os.path.join(whole, name), "rb") as other:
+                    check(one.read() == other.read(), f"{name} is not what a run with room writes")
+        subprocess.run(["mount", "-o", "remount,size=4m", disk], check=True)
+        result = run(*train, "--checkpoint", target, "--resume")
+        check(result.returncode == 0, f"resumed with room: {result.stderr}")
+        check(newest_tensors(target) == newest_tensors(whole), "resumed with room: other weights")
+        # What other flags write, on a disk that is full to the last byte.
+        with open(filler, "wb", buffering=0) as file:
+            try:
+                while file.write(bytes(4096)):
+                    pass
+            except OSError:
+                pass
+        short = ["train", *SMALL, "--epochs", "1"]
+        for flag in ("--json", "--trace", "--report", "--metrics"):
+            before = os.listdir(disk)
+            expect_error(1, ["No space left", disk], *short, flag, os.path.join(disk, "out"))
+            if flag != "--metrics":  # lines are appended, the file is there from the start
+                check(os.listdir(disk) == before, f"{flag}: left behind: {os.listdir(disk)}")
+    finally:
+        subprocess.run(["umount", disk], check=True)
 
 
 def files(folder):
@@ -146,5 +241,6 @@ def threads(folder):
 
 
 with tempfile.TemporaryDirectory() as temporary:
-    {"errors": errors, "files": files, "resume": resume, "threads": threads}[sys.argv[2]](temporary)
+    {"errors": errors, "files": files, "full_disk": full_disk, "labels": labels, "resume": resume,
+     "threads": threads}[sys.argv[2]](temporary)
 sys.exit(1 if failures else 0)
