@@ -29,6 +29,14 @@ foreach(line IN LISTS lines)
     list(APPEND LAMINA_OP_SOURCES ${folder}/${part}.cpp)
   endforeach()
 endforeach()
+# A folder whose line was forgotten would just not be built.
+file(GLOB headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/*/op.hpp)
+foreach(header IN LISTS headers)
+  get_filename_component(folder ${header} DIRECTORY)
+  if(NOT folder IN_LIST LAMINA_OP_FOLDERS)
+    message(FATAL_ERROR "kernels/${folder} is not in kernels/ops.def: add the line OPS(${folder}, <record>...)")
+  endif()
+endforeach()
 set(generated ${LAMINA_GENERATED_DIR}/lamina/kernels)
 file(CONFIGURE OUTPUT ${generated}/op_ids.hpp CONTENT
 "// Generated from kernels/ops.def.

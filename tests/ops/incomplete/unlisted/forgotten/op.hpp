@@ -1,0 +1,2 @@
+// Nobody includes this: its folder is not in ops.def.
+#pragma once
