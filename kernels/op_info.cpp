@@ -28,6 +28,7 @@ template <Op O>
 OpInfo info() {
   using Attrs = typename O::Attrs;
   OpInfo info{&record_of<O>,
+              O::outputs,
               O::tolerance,
               reads_part<O>(),
               in_place<O>(),

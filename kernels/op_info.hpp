@@ -15,6 +15,7 @@ struct OpInfo {
     std::vector<SampleOperand> inputs;
   };
   const OpRecord* record;
+  int outputs;  ///< -1: depends on the attributes
   Tolerance tolerance;
   /// The record has `static constexpr bool reads_part = true`: its cost says fewer bytes read than its inputs have.
   bool reads_part;

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <limits>
+
 #include "lamina/core/rng.hpp"
 #include "tests/ops/arrange.hpp"
 #include "tests/ops/gradient.hpp"
@@ -47,21 +50,44 @@ std::vector<Tensor> Backward::cotangents(std::uint64_t which) const {
   return cotangents;
 }
 
-Tensors Backward::vjp(std::span<const Tensor> cotangents, std::uint64_t needs) const {
+Keep Backward::kept(std::uint64_t needs) const {
   const Saves& saves = op_.record->saves;
   Keep keep;
   for (std::size_t i = 0; i < in_.size(); ++i) {
     if (saves.unsplit || ((needs >> i) & 1u) != 0) keep = keep | saves.operand(i);
   }
+  const auto first = [](std::size_t n) { return n < 32 ? (1u << n) - 1 : ~0u; };
+  return {keep.inputs & first(in_.size()), keep.outputs & first(out_.size())};
+}
+
+namespace {
+
+Tensor spoil(const Device& device, const Tensor& tensor) {
+  const Array array = array_of(tensor);
+  if (is_floating(array.meta.dtype)) {
+    const std::vector<double> nan(static_cast<std::size_t>(array.count()), std::numeric_limits<double>::quiet_NaN());
+    return tensor_of(device, array_of(array.meta, std::span<const double>(nan)));
+  }
+  std::vector<std::int64_t> values = index_values(array);
+  std::reverse(values.begin(), values.end());
+  if (values == index_values(array)) std::fill(values.begin(), values.end(), 0);  // a count
+  return tensor_of(device, array_of(array.meta, std::span<const std::int64_t>(values)));
+}
+
+}  // namespace
+
+Tensors Backward::vjp(std::span<const Tensor> cotangents, std::uint64_t needs, Keep spoiled) const {
+  const Keep keep = kept(needs);
   std::vector<Tensor> inputs(in_.size()), outputs(out_.size());
   std::vector<Meta> input_metas, output_metas;
   for (std::size_t i = 0; i < in_.size(); ++i) {
     input_metas.push_back(in_[i].meta());
-    if ((keep.inputs >> i & 1u) != 0) inputs[i] = in_[i];
+    if ((keep.inputs >> i & 1u) != 0) inputs[i] = (spoiled.inputs >> i & 1u) != 0 ? spoil(device_, in_[i]) : in_[i];
   }
   for (std::size_t o = 0; o < out_.size(); ++o) {
     output_metas.push_back(out_[o].meta());
-    if ((keep.outputs >> o & 1u) != 0) outputs[o] = out_[o];
+    if ((keep.outputs >> o & 1u) != 0)
+      outputs[o] = (spoiled.outputs >> o & 1u) != 0 ? spoil(device_, out_[o]) : out_[o];
   }
   const Saved saved(inputs, outputs, input_metas, output_metas);
   Tensors gradients = op_.record->vjp(problem_.attrs, saved, cotangents, Needs(needs));

@@ -31,6 +31,12 @@ Findings check_gradient(const OpInfo& op);
 Findings check_gradient_of(const OpInfo& op, const Problem& problem);
 /// False when the record says that nobody may take its gradient.
 bool has_gradient(const OpInfo& op);
+/// Samples that leave a check nothing to work on.
+Findings check_samples(const OpInfo& op, Problems problems);
+/// The number of outputs, the tolerance, the variants' names, and that none of them is missing.
+Findings check_record(const OpInfo& op, Problems problems, Variants variants);
+/// Tensors kept for a gradient that does not read them.
+Findings check_saves(const OpInfo& op);
 /// run_into refuses outputs that share storage with operands, and leaves those alone.
 Findings check_alias(const OpInfo& op, Problems problems);
 /// Extents of 0: no crash, right shapes, zero gradients.

@@ -21,7 +21,10 @@ class Backward {
 
   /// Calls vjp with nothing but what the record says it keeps for the gradients that are needed. Throws what vjp
   /// throws, and Mismatch when there are not as many gradients as operands, or one that is not needed is defined.
-  Tensors vjp(std::span<const Tensor> cotangents, std::uint64_t needs) const;
+  /// What is in `spoiled` has other elements: NaN, or for integers its own in reverse order, or 0.
+  Tensors vjp(std::span<const Tensor> cotangents, std::uint64_t needs, Keep spoiled = {}) const;
+  /// What the record keeps for these gradients of this problem.
+  Keep kept(std::uint64_t needs) const;
 
  private:
   const OpInfo& op_;

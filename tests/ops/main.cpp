@@ -65,6 +65,9 @@ void add_op(const OpInfo& op) {
     add(check, op, "record", Isa::baseline, std::move(f));
   };
   record("reference", [&] { return check_reference(op, problems(op)); });
+  record("samples", [&] { return check_samples(op, problems(op)); });
+  record("record", [&] { return check_record(op, problems(op), variants_of(op)); });
+  record("saves", [&] { return check_saves(op); });
   record("cost", [&] { return check_cost(op, problems(op)); });
   record("alias", [&] { return check_alias(op, problems(op)); });
   record("empty", [&] { return check_empty(op, variants_of(op)); });

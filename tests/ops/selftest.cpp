@@ -374,6 +374,63 @@ TEST_F(SelfTest, gradient_that_is_not_zero_without_elements) {
   expect_found(check_empty(op, {}), "the gradient of operand 0 has a");
 }
 
+TEST_F(SelfTest, save_that_nobody_reads) {
+  OpRecord record = *gelu.record;
+  record.saves.for_operand[0].outputs = 1;
+  expect_found(check_saves(with_record(gelu, record)), "output 0 is kept for the gradient of operand 0");
+  expect_none(check_saves(gelu));
+}
+
+TEST_F(SelfTest, save_without_a_gradient) {
+  const OpInfo& grad = find_op("gelu_grad");
+  OpRecord record = *grad.record;
+  record.saves.for_operand[1].inputs = 1;
+  expect_found(check_saves(with_record(grad, record)), "has no gradient");
+}
+
+TEST_F(SelfTest, samples_that_leave_checks_without_work) {
+  expect_none(check_samples(gelu, problems()));
+  const auto expect = [&](std::vector<OpInfo::Case> samples, std::string_view text) {
+    OpInfo op = gelu;
+    op.samples = std::move(samples);
+    expect_found(check_samples(op, problems_of(op)), text);
+  };
+  OpInfo::Case one = gelu.samples[0], large = gelu.samples[4], odd = gelu.samples[2], rank4 = gelu.samples[3];
+  ASSERT_TRUE(one.name == "one" && odd.name == "odd" && rank4.name == "rank4" && large.name == "blocks");
+  expect({}, "there are none");
+  expect({one, large}, "at most 5000 elements");
+  expect({one, odd}, "more than 64 elements");
+  expect({odd, rank4, odd}, "two samples are named odd");
+  rank4.inputs[0].fill = Fill::zeros();
+  expect({rank4}, "are zeros");
+}
+
+TEST_F(SelfTest, wrong_number_of_outputs_tolerance_and_names) {
+  expect_none(check_record(gelu, problems(), variants_of(gelu)));
+  OpInfo op = gelu;
+  op.outputs = 2;
+  op.tolerance.ulps = 1e6;
+  Variant renamed = *honest;
+  renamed.name = "sigmoid.cpu.vector.f32.baseline";
+  const Variant* wrong[] = {&renamed, honest, honest};
+  const Findings findings = check_record(op, problems(), wrong);
+  expect_found(findings, "outputs = 2, the shape rule gives 1");
+  expect_found(findings, "a tolerance of 1000000 ulps");
+  expect_found(findings, "has a variant sigmoid.");
+  expect_found(findings, "two variants are named gelu.");
+}
+
+TEST_F(SelfTest, forgotten_variants) {
+  std::vector<const Variant*> some;
+  for (const Variant* v : variants_of(gelu)) {
+    if (!v->name.ends_with("f32.avx2") && v->name.find(".f16.") == std::string_view::npos) some.push_back(v);
+  }
+  const Findings findings = check_record(gelu, problems(), some);
+  expect_found(findings, "gelu.cpu.vector.f32 has no variant for avx2");
+  expect_found(findings, "gelu.cpu.vector.bf16 has no partner gelu.cpu.vector.f16");
+  expect_found(check_record(gelu, problems(), variants_of(gelu).last(1)), "no variant but the reference");
+}
+
 TEST_F(SelfTest, swapped_needs) {
   const OpInfo& add = find_op("add");
   honest_record = add.record;
