@@ -3,8 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lamina/kernels/add/op.hpp"
+#include "lamina/kernels/copy/op.hpp"
+#include "lamina/kernels/mul/op.hpp"
 #include "lamina/kernels/norm.hpp"
 #include "lamina/kernels/reference.hpp"
+#include "lamina/kernels/scale/op.hpp"
+#include "lamina/kernels/sub/op.hpp"
 
 namespace lamina {
 
@@ -61,10 +66,27 @@ Cost BatchNorm::cost(const Attrs& attrs, MetasIn in) {
   return stream_cost(8 * in[0].shape.count() + 5 * in[0].shape[1], in, infer(attrs, in));
 }
 
-Tensors BatchNorm::vjp(const Attrs& attrs, const Saved& saved, TensorsIn cotangents, Needs) {
-  check_only_first_cotangent(name, cotangents);
-  return apply<BatchNormGrad>(attrs, {}, cotangents[0], saved.input(0), saved.input(1), saved.output(1),
-                              saved.output(2));
+Tensors BatchNorm::vjp(const Attrs& attrs, const Saved& saved, TensorsIn cotangents, Needs needs) {
+  const Tensor& x = saved.input(0);
+  Tensors gradients(3);
+  if (cotangents[0].defined()) {
+    gradients = only_needed(
+        apply<BatchNormGrad>(attrs, {}, cotangents[0], x, saved.input(1), saved.output(1), saved.output(2)), needs);
+  }
+  if (!needs[0] || !(cotangents[1].defined() || cotangents[2].defined())) return gradients;
+  // dmean/dx = 1 / n, dvariance/dx = 2 (x - mean) / n.
+  std::vector<std::int64_t> ones(static_cast<std::size_t>(x.shape().rank()), 1);
+  ones[1] = x.shape()[1];
+  const double n = static_cast<double>(std::max<std::int64_t>(1, per_channel(x.shape())));
+  auto column = [&](const Tensor& t) { return contiguous(t).view(Shape(std::span<const std::int64_t>(ones))); };
+  Tensor dx;
+  if (cotangents[1].defined()) dx = scale(column(cotangents[1]), 1 / n);
+  if (cotangents[2].defined()) {
+    const Tensor through = (x - column(saved.output(1))) * scale(column(cotangents[2]), 2 / n);
+    dx = dx.defined() ? through + dx : through;
+  }
+  gradients[0] = gradients[0].defined() ? gradients[0] + dx : dx.expand(x.shape());
+  return gradients;
 }
 
 template <class Real>
@@ -174,12 +196,9 @@ Cost BatchNormInference::cost(const Attrs& attrs, MetasIn in) {
 }
 
 Tensors BatchNormInference::vjp(const Attrs& attrs, const Saved& saved, TensorsIn cotangents, Needs needs) {
-  Tensors gradients = apply<BatchNormInferenceGrad>(attrs, {}, cotangents[0], saved.input(0), saved.input(1),
-                                                    saved.input(3), saved.input(4));
-  for (std::size_t i = 0; i < gradients.size(); ++i) {
-    if (!needs[i]) gradients[i] = Tensor();
-  }
-  return gradients;
+  return only_needed(apply<BatchNormInferenceGrad>(attrs, {}, cotangents[0], saved.input(0), saved.input(1),
+                                                   saved.input(3), saved.input(4)),
+                     needs);
 }
 
 template <class Real>

@@ -43,9 +43,11 @@ Cost LayerNorm::cost(const Attrs& attrs, MetasIn in) {
   return stream_cost(8 * in[0].shape.count() + 5 * out[1].shape.count(), in, out);
 }
 
-Tensors LayerNorm::vjp(const Attrs&, const Saved& saved, TensorsIn cotangents, Needs) {
+Tensors LayerNorm::vjp(const Attrs&, const Saved& saved, TensorsIn cotangents, Needs needs) {
   check_only_first_cotangent(name, cotangents);
-  return apply<LayerNormGrad>({}, {}, cotangents[0], saved.input(0), saved.input(1), saved.output(1), saved.output(2));
+  return only_needed(
+      apply<LayerNormGrad>({}, {}, cotangents[0], saved.input(0), saved.input(1), saved.output(1), saved.output(2)),
+      needs);
 }
 
 template <class Real>
