@@ -115,7 +115,7 @@ std::size_t compare_differences(const OpInfo& op, const Problem& p, std::uint64_
   for (std::size_t i = 0; i < p.in.size(); ++i) {
     if (((needs >> i) & 1u) == 0) continue;
     const auto count = static_cast<std::size_t>(p.in[i].count());
-    const bool given = !gradients[i].bytes.empty() || count == 0;
+    const bool given = !gradients[i].bytes.empty();
     const std::vector<double> g = given ? real_values(gradients[i]) : std::vector<double>(count, 0.0);
     const double scale = root_mean_square(g);
     std::size_t probes = count <= kAllUpTo ? count : 40;
