@@ -89,6 +89,10 @@ struct Summing {
       d.lo += x.lo;
       d.hi += x.hi;
     }
+    LAMINA_INLINE void join(const Wide& other) {
+      d.lo += other.d.lo;
+      d.hi += other.d.hi;
+    }
     LAMINA_INLINE double total() const { return sum_lanes(d.lo + d.hi); }
   };
   LAMINA_INLINE static vf step(vf a, vf x) { return a + x; }
@@ -139,16 +143,26 @@ template <class R, int K, class F>
 LAMINA_INLINE void reduce_run(typename R::Wide* wide, std::int64_t n, F f) {
   constexpr int kUnroll = K == 1 ? 4 : 2;
   constexpr std::int64_t kStep = kUnroll * kLanes;
+  std::int64_t i = 0;
   if constexpr (R::kGroup == 1) {
-    for_each_vector(
-        n, [&](std::int64_t j, std::int64_t m) __attribute__((always_inline)) {
-          vf v[K];
-          f(j, m, v);
-          for (int k = 0; k < K; ++k) wide[k].join(v[k]);
-        });
+    typename R::Wide odd[K];  // two sums at a time: each waits for its last addition
+    for (; n - i >= 2 * kLanes; i += 2 * kLanes) {
+      vf v[K], w[K];
+      f(i, std::int64_t{kLanes}, v);
+      f(i + kLanes, std::int64_t{kLanes}, w);
+      for (int k = 0; k < K; ++k) {
+        wide[k].join(v[k]);
+        odd[k].join(w[k]);
+      }
+    }
+    for (; i < n; i += kLanes) {
+      vf v[K];
+      f(i, n - i < kLanes ? n - i : std::int64_t{kLanes}, v);
+      for (int k = 0; k < K; ++k) wide[k].join(v[k]);
+    }
+    for (int k = 0; k < K; ++k) wide[k].join(odd[k]);
     return;
   }
-  std::int64_t i = 0;
   while (n - i >= kStep) {
     vf a[kUnroll][K];
     for (int u = 0; u < kUnroll; ++u) f(i + u * kLanes, std::int64_t{kLanes}, a[u]);
