@@ -23,8 +23,7 @@ struct BatchNorm {
   template <class Real>
   static void reference(const Attrs&, In<Real> in, Out<Real> out);
   static std::vector<Sample<Attrs>> samples();
-  // The means of a sample can all lie near 0: their error is that of sums of values near 1.
-  static constexpr Tolerance tolerance{.scale = Tolerance::Scale::tensor, .ulps = 96};
+  static constexpr Tolerance tolerance{.scale = Tolerance::Scale::tensor, .ulps = 16};
 };
 
 /// (cotangent of y, x, gamma, mean, variance) -> (dx, dgamma, dbeta), through the statistics.

@@ -60,11 +60,15 @@ class Function {
     const Values p1 = at(h), m1 = at(-h), p2 = at(2 * h), m2 = at(-2 * h);
     Derivative d{0, 0};
     for (std::size_t o = 0; o < weights_.size(); ++o) {
+      // Roundings of the operations behind an output: of both signs.
+      const double operations =
+          static_cast<double>(problem_.cost.flops) / std::max(1.0, static_cast<double>(weights_[o].size()));
+      const double unit = 0x1p-52 / h * std::sqrt(std::max(1.0, operations));
       for (std::size_t i = 0; i < weights_[o].size(); ++i) {
         const double near = p1.real[o][i] - m1.real[o][i], far = p2.real[o][i] - m2.real[o][i];
         if (near == 0 && far == 0) continue;
         d.value += weights_[o][i] * (8 * near - far) / (12 * h);
-        d.noise += std::abs(weights_[o][i]) * (std::abs(p1.real[o][i]) + std::abs(m1.real[o][i])) * 0x1p-52 / h;
+        d.noise += std::abs(weights_[o][i]) * (std::abs(p1.real[o][i]) + std::abs(m1.real[o][i])) * unit;
       }
     }
     return d;
@@ -125,7 +129,7 @@ std::size_t compare_differences(const OpInfo& op, const Problem& p, std::uint64_
       if (probes < count) element = k == 0 ? 0 : k == 1 ? count - 1 : rng.below(count, i, k);
       const Function::Step step{i, element, 1};
       const auto d = function.along({&step, 1}, function.step(i, element));
-      const double allowed = relative * std::max(std::abs(g[element]), scale) + 16 * d.noise + 1e-12;
+      const double allowed = relative * std::max(std::abs(g[element]), scale) + 8 * d.noise + 1e-12;
       if (std::abs(d.value - g[element]) <= allowed) continue;
       found(fmt::format("operand {}: element {} (value {:.6g}): vjp {:.9g}, differences {:.9g}{}", i,
                         index_string(p.in[i].meta.shape, static_cast<std::int64_t>(element)),
@@ -141,7 +145,7 @@ std::size_t compare_differences(const OpInfo& op, const Problem& p, std::uint64_
   }
   if (everywhere.empty()) return 0;
   const auto d = function.along(everywhere, 1e-4);
-  if (!(std::abs(d.value - along_everything) <= relative * size + 16 * d.noise + 1e-12)) {
+  if (!(std::abs(d.value - along_everything) <= relative * size + 8 * d.noise + 1e-12)) {
     found(fmt::format("along a random direction: vjp {:.9g}, differences {:.9g}", along_everything, d.value));
   }
   return everywhere.size();
