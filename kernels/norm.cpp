@@ -34,4 +34,11 @@ void check_only_first_cotangent(std::string_view op, TensorsIn cotangents) {
   }
 }
 
+Tensors only_needed(Tensors gradients, Needs needs) {
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    if (!needs[i]) gradients[i] = Tensor();
+  }
+  return gradients;
+}
+
 }  // namespace lamina

@@ -13,5 +13,7 @@ void check_shape(std::string_view op, MetasIn in, std::size_t i, const Shape& sh
 void check_epsilon(std::string_view op, double epsilon);
 /// Statistics carry no gradient. Throws TapeError when an output but the first has a cotangent.
 void check_only_first_cotangent(std::string_view op, TensorsIn cotangents);
+/// What one kernel made for all operands, without the gradients that nobody wants.
+Tensors only_needed(Tensors gradients, Needs needs);
 
 }  // namespace lamina

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "lamina/kernels/norm.hpp"
 #include "lamina/kernels/reference.hpp"
 
 namespace lamina {
@@ -77,12 +78,9 @@ Tensors Attention::vjp(const Attrs& attrs, const Saved& saved, TensorsIn cotange
   const Tensor &q = saved.input(0), &k = saved.input(1), &v = saved.input(2), &y = saved.output(0);
   const Tensor& lse = saved.output(1);
   const Tensor dy = cotangents[0].defined() ? cotangents[0] : Tensor::zeros(y.device(), y.shape(), y.dtype());
-  Tensors gradients = cotangents[1].defined() ? apply<AttentionGrad>(attrs, {}, dy, q, k, v, y, lse, cotangents[1])
-                                              : apply<AttentionGrad>(attrs, {}, dy, q, k, v, y, lse);
-  for (std::size_t i = 0; i < 3; ++i) {
-    if (!needs[i]) gradients[i] = Tensor();
-  }
-  return gradients;
+  return only_needed(cotangents[1].defined() ? apply<AttentionGrad>(attrs, {}, dy, q, k, v, y, lse, cotangents[1])
+                                             : apply<AttentionGrad>(attrs, {}, dy, q, k, v, y, lse),
+                     needs);
 }
 
 template <class Real>

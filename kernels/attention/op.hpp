@@ -15,7 +15,8 @@ struct Attention {
   static constexpr int outputs = 2;
   static Metas infer(const Attrs&, MetasIn in);
   static Cost cost(const Attrs&, MetasIn in);
-  static constexpr Saves saves{.for_operand = {keep_inputs({0, 1, 2}) | keep_outputs({0, 1})}, .unsplit = true};
+  static constexpr Keep kKeep = keep_inputs({0, 1, 2}) | keep_outputs({0, 1});
+  static constexpr Saves saves{.for_operand = {kKeep, kKeep, kKeep}, .unsplit = true};
   static Tensors vjp(const Attrs&, const Saved&, TensorsIn cotangents, Needs);
   template <class Real>
   static void reference(const Attrs&, In<Real> in, Out<Real> out);

@@ -23,8 +23,7 @@ struct BatchNorm {
   template <class Real>
   static void reference(const Attrs&, In<Real> in, Out<Real> out);
   static std::vector<Sample<Attrs>> samples();
-  // The means of a sample can all lie near 0: their error is that of sums of values near 1.
-  static constexpr Tolerance tolerance{.scale = Tolerance::Scale::tensor, .ulps = 96};
+  static constexpr Tolerance tolerance{.scale = Tolerance::Scale::tensor, .ulps = 16};
 };
 
 /// (cotangent of y, x, gamma, mean, variance) -> (dx, dgamma, dbeta), through the statistics.
@@ -74,10 +73,10 @@ struct BatchNormInferenceGrad {
 };
 
 /// (x - mean) / sqrt(variance + epsilon) * gamma + beta with the statistics of the batch, per channel of x (N,C,...).
-/// Returns three values: y, mean (C) and the biased variance (C). Gradients for x, gamma and beta; statistics carry
-/// none. Throws ShapeError for rank < 2, for gamma or beta other than (C), and for exactly one value a channel;
-/// ValueError unless epsilon > 0. Of an empty batch the statistics are 0. f32 has vector kernels; bf16 and f16 run the
-/// reference.
+/// Returns three values: y, mean (C) and the biased variance (C). Gradients for x, gamma and beta, through
+/// the statistics too. Throws ShapeError for rank < 2, for gamma or beta other than (C), and for exactly one value a
+/// channel; ValueError unless epsilon > 0. Of an empty batch the statistics are 0. f32 has vector kernels; bf16 and f16
+/// run the reference.
 template <TensorLike X, TensorLike G, TensorLike B>
 auto batch_norm(const X& x, const G& gamma, const B& beta, BatchNormAttrs attrs = {},
                 const SourceLocation& at = SourceLocation::current()) {

@@ -33,7 +33,7 @@ LAMINA_INLINE std::int64_t segment_count(const Channels& c, const Cuts& cuts, st
 /// K sums over a segment of each channel of a tile, to sums[channel in tile * K + k]. f(at, m, const vf* p, vf* v)
 /// gives the terms of the m elements at offset `at`, 0 from lane m on; p are the channel's P parameters. A parameter
 /// array starts at the tile's first channel, or holds a value for each of its columns.
-template <int K, int P, class F>
+template <class R, int K, int P, class F>
 LAMINA_INLINE void segment_sums(const Channels& c, const Cuts& cuts, std::int64_t s, std::int64_t t,
                                 const float* const* params, double* sums, F f) {
   const std::int64_t lo = s * cuts.segment;
@@ -46,7 +46,7 @@ LAMINA_INLINE void segment_sums(const Channels& c, const Cuts& cuts, std::int64_
       const std::int64_t begin = i % c.space;
       const std::int64_t count = c.space - begin < hi - i ? c.space - begin : hi - i;
       const std::int64_t at = (i / c.space * c.channels + t) * c.space + begin;
-      reduce_run<Summing, K>(
+      reduce_run<R, K>(
           wide,
           count, [&](std::int64_t j, std::int64_t m, vf * v) __attribute__((always_inline)) { f(at + j, m, p, v); });
       i += count;
@@ -63,7 +63,7 @@ LAMINA_INLINE void segment_sums(const Channels& c, const Cuts& cuts, std::int64_
     for (std::int64_t j = 0; j < channels * c.space + kLanes; ++j) totals[k][j] = 0;
   }
   const std::int64_t rows = segment_count(c, cuts, s) / c.space;
-  reduce_rows<Summing, K>(
+  reduce_rows<R, K>(
       to, rows,
       channels * c.space, [&](std::int64_t r, std::int64_t j, std::int64_t m, vf * v) __attribute__((always_inline)) {
         vf p[P + 1];
@@ -145,16 +145,17 @@ void batch_norm(const Launch<BatchNorm::Attrs>& launch) {
     return;
   }
   const Cuts cuts = cuts_of(c);
-  // Of each segment: a coarse mean, and the sums of the deviations from it and of their squares, which lose nothing
-  // however large the mean is. Segments are joined by Chan's formula.
-  const Scratch partial_memory = Scratch::of_doubles(launch.pool, 3 * cuts.segments * c.channels);
+  // Of each segment: the mean, and the sum of the squares of the deviations from it, which loses nothing however large
+  // the mean is. Segments are joined by Chan's formula. The mean is summed in doubles: where values cancel, what floats
+  // round off is large beside it.
+  const Scratch partial_memory = Scratch::of_doubles(launch.pool, 2 * cuts.segments * c.channels);
   double* partial = partial_memory.doubles();
-  partial_sums<3>(c, cuts, launch.executor, partial, [&](std::int64_t s, std::int64_t t, double* to) {
+  partial_sums<2>(c, cuts, launch.executor, partial, [&](std::int64_t s, std::int64_t t, double* to) {
     const std::int64_t first = t * cuts.tile;
     const std::int64_t channels = c.channels - first < cuts.tile ? c.channels - first : cuts.tile;
     const auto count = static_cast<double>(segment_count(c, cuts, s));
-    double sums[2 * kColumns];
-    segment_sums<1, 0>(
+    double sums[kColumns];
+    segment_sums<SummingExactly, 1, 0>(
         c, cuts, s, t, nullptr,
         sums, [&](std::int64_t at, std::int64_t m, const vf*, vf* v) __attribute__((always_inline)) {
           v[0] = load_part(x + at, m);
@@ -163,17 +164,19 @@ void batch_norm(const Launch<BatchNorm::Attrs>& launch) {
     const std::int64_t repeats = by_columns(c) ? c.space : 1;
     for (std::int64_t j = 0; j < channels * repeats; ++j) coarse[j] = static_cast<float>(sums[j / repeats] / count);
     const float* params[1] = {coarse};
-    segment_sums<2, 1>(
+    double squares[kColumns];
+    segment_sums<Summing, 1, 1>(
         c, cuts, s, t, params,
-        sums, [&](std::int64_t at, std::int64_t m, const vf* p, vf* v) __attribute__((always_inline)) {
+        squares, [&](std::int64_t at, std::int64_t m, const vf* p, vf* v) __attribute__((always_inline)) {
           // Lanes from m on are 0: p is one value in the first way and 0 there in the second.
-          v[0] = load_part(x + at, m, p[0][kLanes - 1]) - p[0];
-          v[1] = v[0] * v[0];
+          const vf deviation = load_part(x + at, m, p[0][kLanes - 1]) - p[0];
+          v[0] = deviation * deviation;
         });
     for (std::int64_t channel = 0; channel < channels; ++channel) {
-      to[3 * channel] = static_cast<double>(coarse[channel * repeats]);
-      to[3 * channel + 1] = sums[2 * channel];
-      to[3 * channel + 2] = sums[2 * channel + 1];
+      const double mean = sums[channel] / count;
+      const double rest = mean - static_cast<double>(coarse[channel * repeats]);
+      to[2 * channel] = mean;
+      to[2 * channel + 1] = squares[channel] - count * rest * rest;
     }
   });
   const Scratch memory = Scratch::of_floats(launch.pool, 3 * c.width());
@@ -181,12 +184,11 @@ void batch_norm(const Launch<BatchNorm::Attrs>& launch) {
   for (std::int64_t channel = 0; channel < c.channels; ++channel) {
     double n = 0, mean = 0, squares = 0;
     for (std::int64_t s = 0; s < cuts.segments; ++s) {
-      const double* p = partial + (s * c.channels + channel) * 3;
+      const double* p = partial + (s * c.channels + channel) * 2;
       const auto count = static_cast<double>(segment_count(c, cuts, s));
-      const double rest = p[1] / count;
-      const double delta = p[0] + rest - mean;
+      const double delta = p[0] - mean;
       const double all = n + count;
-      squares += p[2] - count * rest * rest + delta * delta * n * count / all;
+      squares += p[1] + delta * delta * n * count / all;
       mean += delta * count / all;
       n = all;
     }
@@ -221,7 +223,7 @@ LAMINA_INLINE void gradient_sums(const Channels& c, const float* dy, const float
   double* partial = partial_memory.doubles();
   partial_sums<2>(c, cuts, executor, partial, [&](std::int64_t s, std::int64_t t, double* to) {
     const float* tile[1] = {params.values + t * cuts.tile * (by_columns(c) ? c.space : 1)};
-    segment_sums<2, 1>(
+    segment_sums<Summing, 2, 1>(
         c, cuts, s, t, tile,
         to, [&](std::int64_t at, std::int64_t m, const vf* p, vf* v) __attribute__((always_inline)) {
           v[0] = load_part(dy + at, m);

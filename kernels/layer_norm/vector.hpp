@@ -12,20 +12,21 @@ void layer_norm(const Launch<LayerNorm::Attrs>& launch) {
       const float* x = launch.in[0].as<const float>() + r * d;
       float* y = launch.out[0].as<float>() + r * d;
       Summing::Wide sum;
-      reduce_run<Summing, 1>(
+      reduce_run<SummingExactly, 1>(
           &sum, d, [&](std::int64_t i, std::int64_t m, vf * v) __attribute__((always_inline)) {
             v[0] = load_part(x + i, m);
           });
-      // Deviations from a coarse mean are small: their sums lose nothing, however large the mean is beside them.
-      const float coarse = static_cast<float>(sum.total() / static_cast<double>(d));
-      Summing::Wide wide[2];
-      reduce_run<Summing, 2>(
-          wide, d, [&](std::int64_t i, std::int64_t m, vf * v) __attribute__((always_inline)) {
-            v[0] = load_part(x + i, m, coarse) - coarse;
-            v[1] = v[0] * v[0];
+      // Deviations from a coarse mean are small: their squares lose nothing, however large the mean is beside them.
+      const double mean = sum.total() / static_cast<double>(d);
+      const float coarse = static_cast<float>(mean);
+      const double rest = mean - static_cast<double>(coarse);
+      Summing::Wide squares;
+      reduce_run<Summing, 1>(
+          &squares, d, [&](std::int64_t i, std::int64_t m, vf * v) __attribute__((always_inline)) {
+            const vf deviation = load_part(x + i, m, coarse) - coarse;
+            v[0] = deviation * deviation;
           });
-      const double rest = wide[0].total() / static_cast<double>(d);
-      const double variance = wide[1].total() / static_cast<double>(d) - rest * rest;
+      const double variance = squares.total() / static_cast<double>(d) - rest * rest;
       const double rstd = 1 / __builtin_sqrt((variance > 0 ? variance : 0) + launch.attrs.epsilon);
       const vf scale = broadcast(static_cast<float>(rstd));
       const vf shift = broadcast(static_cast<float>(-rest * rstd));
@@ -34,7 +35,7 @@ void layer_norm(const Launch<LayerNorm::Attrs>& launch) {
             const vf hat = fma(load_part(x + i, m) - coarse, scale, shift);
             store_part(y + i, fma(hat, load_part(gamma + i, m), load_part(beta + i, m)), m);
           });
-      launch.out[1].as<float>()[r] = static_cast<float>(static_cast<double>(coarse) + rest);
+      launch.out[1].as<float>()[r] = coarse;
       launch.out[2].as<float>()[r] = static_cast<float>(rstd);
     }
   });
@@ -70,14 +71,17 @@ void layer_norm_grad(const Launch<LayerNormGrad::Attrs>& launch) {
               v[0] = load_part(dy + r * d + i, m) * load_part(gamma + i, m);
               v[1] = v[0] * (load_part(x + r * d + i, m) - mean[r]);
             });
-        // rstd (g - mean(g) - hat mean(hat g)), with hat = (x - mean) rstd taken apart.
+        // rstd (g - mean(g) - hat mean(hat g)), with hat = (x - mean) rstd taken apart, and mean(g) in two floats: the
+        // g of a row can be nearly equal, and one of one element is.
         const double r1 = static_cast<double>(rstd[r]);
         const vf b = broadcast(static_cast<float>(-wide[1].total() / static_cast<double>(d) * r1 * r1 * r1));
-        const vf c = broadcast(static_cast<float>(-wide[0].total() / static_cast<double>(d) * r1));
+        const double mean_g = wide[0].total() / static_cast<double>(d);
+        const float coarse = static_cast<float>(mean_g);
+        const vf c = broadcast(static_cast<float>((static_cast<double>(coarse) - mean_g) * r1));
         for_each_vector(
             d, [&](std::int64_t i, std::int64_t m) __attribute__((always_inline)) {
               const vf g = load_part(dy + r * d + i, m) * load_part(gamma + i, m);
-              store_part(dx + r * d + i, fma(g, scale, fma(load_part(x + r * d + i, m) - mean[r], b, c)), m);
+              store_part(dx + r * d + i, fma(g - coarse, scale, fma(load_part(x + r * d + i, m) - mean[r], b, c)), m);
             });
       }
       reduce_rows<Summing, 2>(

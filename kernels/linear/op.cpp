@@ -1,5 +1,6 @@
 #include "lamina/kernels/linear/op.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "lamina/kernels/copy/op.hpp"
@@ -74,17 +75,25 @@ void linear_reference(In<Real> in, Out<Real> out, F activate) {
   }
 }
 
-// `kink`: with relu, sums must stay away from 0, or differences are no derivative: the bias outweighs the product, and
-// without a bias all terms are positive.
+// What the activation gets. With relu, sums must stay away from 0, or differences are no derivative: the bias outweighs
+// the product, and without a bias all terms are positive. Where tanh and sigmoid come near their limits, the result's
+// last place is all that is left of the gradient.
+enum class Before : std::uint8_t { any, away_from_zero, small };
+
 template <class Attrs>
-std::vector<Sample<Attrs>> linear_samples(const Attrs& attrs, const std::string& label, bool kink) {
+std::vector<Sample<Attrs>> linear_samples(const Attrs& attrs, const std::string& label, Before before) {
   std::vector<Sample<Attrs>> samples;
   auto add = [&](std::string name, const Shape& x, std::int64_t columns, bool bias) {
     Fill factor = Fill::normal(), offset = Fill::normal();
-    if (kink) {
+    if (before == Before::away_from_zero) {
       const double largest = 0.25 * static_cast<double>(x.back(1)) + 0.1;
       factor = bias ? Fill::uniform(-0.5, 0.5) : Fill::uniform(0.2, 1);
       offset = Fill::uniform(-2 * largest, 2 * largest).away_from(0, largest);
+    }
+    if (before == Before::small) {
+      const double largest = 1.1 / std::pow(std::max(1.0, static_cast<double>(x.back(1))), 0.25);
+      factor = Fill::uniform(-largest, largest);
+      offset = Fill::uniform(-0.3, 0.3);
     }
     Sample<Attrs> s{name + label, attrs, {{x, factor}, {{columns, x.back(1)}, factor}}};
     if (bias) s.inputs.push_back({{columns}, offset});
@@ -123,7 +132,7 @@ void Linear::reference(const Attrs&, In<Real> in, Out<Real> out) {
 }
 
 std::vector<Sample<Linear::Attrs>> Linear::samples() {
-  auto samples = linear_samples(Attrs{}, "", false);
+  auto samples = linear_samples(Attrs{}, "", Before::any);
   samples.push_back({"blocks", {}, {{{31, 270}}, {{70, 270}}, {{70}}}});
   return samples;
 }
@@ -164,9 +173,9 @@ void LinearActivated::reference(const Attrs& attrs, In<Real> in, Out<Real> out) 
 }
 
 std::vector<Sample<LinearActivated::Attrs>> LinearActivated::samples() {
-  auto samples = linear_samples(Attrs{Activation::relu}, "_relu", true);
-  for (auto& s : linear_samples(Attrs{Activation::tanh}, "_tanh", false)) samples.push_back(std::move(s));
-  for (auto& s : linear_samples(Attrs{Activation::sigmoid}, "_sigmoid", false)) samples.push_back(std::move(s));
+  auto samples = linear_samples(Attrs{Activation::relu}, "_relu", Before::away_from_zero);
+  for (auto& s : linear_samples(Attrs{Activation::tanh}, "_tanh", Before::small)) samples.push_back(std::move(s));
+  for (auto& s : linear_samples(Attrs{Activation::sigmoid}, "_sigmoid", Before::small)) samples.push_back(std::move(s));
   return samples;
 }
 

@@ -31,7 +31,7 @@ void Mean::reference(const Attrs& attrs, In<Real> in, Out<Real> out) {
   for (std::int64_t o = 0; o < outputs; ++o) out[0].real[o] /= count;
 }
 
-std::vector<Sample<Mean::Attrs>> Mean::samples() { return reduction_samples(Fill::normal(), false); }
+std::vector<Sample<Mean::Attrs>> Mean::samples() { return reduction_samples(Fill::uniform(-1, 2), false); }
 
 LAMINA_INSTANTIATE_REFERENCE(Mean);
 

@@ -1,5 +1,6 @@
 #include "lamina/kernels/softmax/op.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -115,7 +116,10 @@ void SoftmaxGrad::reference(const Attrs& attrs, In<Real> in, Out<Real> out) {
 
 std::vector<Sample<SoftmaxGrad::Attrs>> SoftmaxGrad::samples() {
   auto samples = softmax_samples(2);
-  for (auto& s : samples) s.inputs[1].fill = Fill::uniform(0, 0.5);
+  for (auto& s : samples) {  // sums near 1, as of probabilities
+    const Shape& shape = s.inputs[1].shape;
+    s.inputs[1].fill = Fill::uniform(0, 2 / std::max(4.0, static_cast<double>(shape[s.attrs.dim])));
+  }
   return samples;
 }
 

@@ -141,7 +141,7 @@ void log_softmax(const Launch<LogSoftmax::Attrs>& launch) {
 }
 
 /// dx = gradient(dy, y, sum of term(dy, y) over the row). Both are called with lanes.
-template <class Term, class Gradient>
+template <class R, class Term, class Gradient>
 LAMINA_INLINE void row_gradient(const Operand& cotangent, const Operand& result, const Operand& out, int dim,
                                 Executor& executor, Term term, Gradient gradient) {
   const float* dy = cotangent.as<const float>();
@@ -152,7 +152,7 @@ LAMINA_INLINE void row_gradient(const Operand& cotangent, const Operand& result,
       out.shape(), dim, executor,
       [&](std::int64_t at) {
         Summing::Wide wide;
-        reduce_run<Summing, 1>(
+        reduce_run<R, 1>(
             &wide, rows.length, [&](std::int64_t i, std::int64_t m, vf * v) __attribute__((always_inline)) {
               v[0] = term(load_part(dy + at + i, m), load_part(y + at + i, m));
             });
@@ -165,7 +165,7 @@ LAMINA_INLINE void row_gradient(const Operand& cotangent, const Operand& result,
       [&](std::int64_t at, std::int64_t count) {
         double total[kTile + kLanes] = {};
         double* const totals[1] = {total};
-        reduce_rows<Summing, 1>(
+        reduce_rows<R, 1>(
             totals, rows.length,
             count, [&](std::int64_t r, std::int64_t j, std::int64_t m, vf * v) __attribute__((always_inline)) {
               const std::int64_t i = at + r * rows.inner + j;
@@ -184,14 +184,15 @@ LAMINA_INLINE void row_gradient(const Operand& cotangent, const Operand& result,
 }
 
 void softmax_grad(const Launch<SoftmaxGrad::Attrs>& launch) {
-  row_gradient(
+  row_gradient<Summing>(
       launch.in[0], launch.in[1], launch.out[0], launch.attrs.dim, launch.executor,
       [](vf dy, vf y) __attribute__((always_inline)) { return dy * y; },
       [](vf dy, vf y, vf total) __attribute__((always_inline)) { return y * (dy - total); });
 }
 
 void log_softmax_grad(const Launch<LogSoftmaxGrad::Attrs>& launch) {
-  row_gradient(
+  // The cotangents of a long row cancel.
+  row_gradient<SummingExactly>(
       launch.in[0], launch.in[1], launch.out[0], launch.attrs.dim, launch.executor,
       [](vf dy, vf) __attribute__((always_inline)) { return dy; },
       [](vf dy, vf y, vf total) __attribute__((always_inline)) { return dy - exp(y) * total; });

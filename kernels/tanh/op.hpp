@@ -33,7 +33,7 @@ struct TanhGrad {
   static void reference(const Attrs&, In<Real> in, Out<Real> out);
   static std::vector<Sample<Attrs>> samples();
   static constexpr bool in_place = true;
-  static constexpr Tolerance tolerance{.scale = Tolerance::Scale::tensor, .ulps = 4};
+  static constexpr Tolerance tolerance{.ulps = 4};
 };
 
 /// tanh x, elementwise. Floating dtypes. Gradient: dy (1 - y^2).

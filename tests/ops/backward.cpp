@@ -54,7 +54,7 @@ Keep Backward::kept(std::uint64_t needs) const {
   const Saves& saves = op_.record->saves;
   Keep keep;
   for (std::size_t i = 0; i < in_.size(); ++i) {
-    if (saves.unsplit || ((needs >> i) & 1u) != 0) keep = keep | saves.operand(i);
+    if (((needs >> i) & 1u) != 0) keep = keep | saves.operand(i);
   }
   const auto first = [](std::size_t n) { return n < 32 ? (1u << n) - 1 : ~0u; };
   return {keep.inputs & first(in_.size()), keep.outputs & first(out_.size())};
@@ -104,6 +104,39 @@ Tensors Backward::vjp(std::span<const Tensor> cotangents, std::uint64_t needs, K
     }
   }
   return gradients;
+}
+
+Reach Backward::reach() const {
+  Reach reach;
+  std::string last;
+  for (const std::size_t o : floating_outputs()) {
+    const std::vector<Tensor> alone = cotangents(std::uint64_t{1} << o);
+    std::uint64_t refused = 0;
+    for (std::size_t i = 0; i < in_.size(); ++i) {
+      const std::uint64_t bit = std::uint64_t{1} << i;
+      if ((floating_inputs() & bit) == 0) continue;
+      try {
+        vjp(alone, bit);
+        reach.outputs |= std::uint64_t{1} << o;
+        reach.operands |= bit;
+      } catch (const TapeError& e) {
+        refused |= bit;
+        last = e.what();
+      }
+    }
+    if (refused == 0) continue;
+    if (refused != floating_inputs()) {
+      reach.faults.push_back(fmt::format("the cotangent of output {} is taken for some operands only: {}", o, last));
+    } else if (last.find(fmt::format("output {}", o)) == std::string::npos) {
+      reach.faults.push_back(fmt::format("the cotangent of output {} is refused in other words: {}", o, last));
+    }
+  }
+  for (std::size_t i = 0; i < in_.size(); ++i) {
+    const std::uint64_t bit = std::uint64_t{1} << i;
+    if ((floating_inputs() & ~reach.operands & bit) == 0 || floating_outputs().empty()) continue;
+    reach.faults.push_back(fmt::format("operand {} has a gradient from no output: {}", i, last));
+  }
+  return reach;
 }
 
 }  // namespace lamina::harness

@@ -27,8 +27,9 @@ Findings check_determinism(const OpInfo& op, const Variant& variant, Problems pr
 Findings check_cost(const OpInfo& op, Problems problems);
 /// vjp against central differences of the reference; see gradient.cpp.
 Findings check_gradient(const OpInfo& op);
-/// The same for one problem; all its floating inputs f64: against differences, else against float64.
-Findings check_gradient_of(const OpInfo& op, const Problem& problem);
+/// The same for one problem; all its floating inputs f64: against differences, else against float64. Adds to `compared`
+/// the elements differentiated by.
+Findings check_gradient_of(const OpInfo& op, const Problem& problem, std::size_t* compared = nullptr);
 /// False when the record says that nobody may take its gradient.
 bool has_gradient(const OpInfo& op);
 /// Samples that leave a check nothing to work on.

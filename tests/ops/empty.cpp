@@ -66,12 +66,9 @@ void check_gradients(const OpInfo& op, const Problem& p, Found&& found) {
     for (const Finding& f : check_gradient_of(op, p)) found(f.text);
     return;
   }
-  Tensors gradients;
-  try {
-    gradients = backward.vjp(backward.cotangents(~std::uint64_t{0}), needs);
-  } catch (const TapeError&) {  // an operand without a gradient
-    return;
-  }
+  const Reach reach = backward.reach();
+  for (const std::string& fault : reach.faults) found(fault);
+  const Tensors gradients = backward.vjp(backward.cotangents(reach.outputs), reach.operands);
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     if (!gradients[i].defined()) continue;
     const Array gradient = array_of(gradients[i]);

@@ -346,15 +346,62 @@ TEST_F(SelfTest, save_that_is_not_declared) {
   expect_found(check_gradient(with_record(gelu, record)), "undefined");
 }
 
+// The tape keeps tensors per wanted operand, for ops whose gradients come from one kernel too.
+TEST_F(SelfTest, save_that_is_declared_for_one_operand_only) {
+  OpInfo attention = find_op("attention");
+  attention.samples.resize(1);
+  expect_none(check_gradient(attention));
+  OpRecord record = *attention.record;
+  record.saves.for_operand[1] = {};
+  expect_found(check_gradient(with_record(attention, record)), "undefined");
+}
+
+// Refuses the cotangents of its statistics: what is left has to be checked all the same.
+TEST_F(SelfTest, wrong_gradient_beside_an_output_without_one) {
+  OpInfo layer_norm = find_op("layer_norm");
+  std::erase_if(layer_norm.samples, [](const OpInfo::Case& c) { return c.name != "(3,7)"; });
+  expect_none(check_gradient(layer_norm));
+  honest_record = layer_norm.record;
+  OpRecord record = *layer_norm.record;
+  record.vjp = [](const void* attrs, const Saved& saved, TensorsIn cotangents, Needs needs) {
+    Tensors g = honest_record->vjp(attrs, saved, cotangents, needs);
+    if (g[1].defined() && g[1].dtype() == DType::f64) host_mut<double>(g[1])[3] *= 1.00001;
+    return g;
+  };
+  expect_found(check_gradient(with_record(layer_norm, record)), "operand 1: element (3)");
+}
+
+TEST_F(SelfTest, gradient_refused_for_no_reason) {
+  OpInfo layer_norm = find_op("layer_norm");
+  std::erase_if(layer_norm.samples, [](const OpInfo::Case& c) { return c.name != "(3,7)"; });
+  honest_record = layer_norm.record;
+  OpRecord record = *layer_norm.record;
+  record.vjp = [](const void*, const Saved&, TensorsIn, Needs) -> Tensors { fail<TapeError>("layer_norm", "not now"); };
+  Findings findings = check_gradient(with_record(layer_norm, record));
+  expect_found(findings, "operand 2 has a gradient from no output");
+  expect_found(findings, "nothing was compared");
+  record.vjp = [](const void* attrs, const Saved& saved, TensorsIn cotangents, Needs needs) -> Tensors {
+    if (cotangents[1].defined()) fail<TapeError>("layer_norm", "not now");
+    return honest_record->vjp(attrs, saved, cotangents, needs);
+  };
+  expect_found(check_gradient(with_record(layer_norm, record)), "output 1 is refused in other words");
+  record.vjp = [](const void* attrs, const Saved& saved, TensorsIn cotangents, Needs needs) -> Tensors {
+    if (needs[1]) fail<TapeError>("layer_norm", "output 0 does not reach gamma");
+    return honest_record->vjp(attrs, saved, cotangents, needs);
+  };
+  expect_found(check_gradient(with_record(layer_norm, record)), "output 0 is taken for some operands only");
+}
+
 TEST_F(SelfTest, gradient_that_is_not_zero_without_elements) {
   // Two operands, an output that is always empty.
   OpInfo op = find_op("add");
   OpRecord record = *op.record;
   record.infer = [](const void*, MetasIn in) { return Metas{{{0}, in[0].dtype}}; };
   record.cost = [](const void*, MetasIn in) { return stream_cost(0, in, {}); };
-  record.vjp = [](const void*, const Saved& saved, TensorsIn cotangents, Needs) {
+  record.vjp = [](const void*, const Saved& saved, TensorsIn cotangents, Needs needs) {
     Tensors g(2);
     for (std::size_t i = 0; i < 2; ++i) {
+      if (!needs[i]) continue;
       g[i] = Tensor::zeros(cotangents[0].device(), saved.input_meta(i).shape, saved.input_meta(i).dtype);
     }
     return g;
@@ -364,9 +411,10 @@ TEST_F(SelfTest, gradient_that_is_not_zero_without_elements) {
   op.samples.resize(1);
   op.samples[0].inputs = {{{2, 3}}, {{4}}};
   expect_none(check_empty(op, {}));
-  record.vjp = [](const void*, const Saved& saved, TensorsIn cotangents, Needs) {
+  record.vjp = [](const void*, const Saved& saved, TensorsIn cotangents, Needs needs) {
     Tensors g(2);
     for (std::size_t i = 0; i < 2; ++i) {  // poisoned, not zero
+      if (!needs[i]) continue;
       g[i] = Tensor::empty(cotangents[0].device(), saved.input_meta(i).shape, saved.input_meta(i).dtype);
     }
     return g;

@@ -1,7 +1,7 @@
 // Reduction loops of vector code. Included by vector code after simd.hpp (no include guard); the kernel file has
 // included kernels/cpu/reduce.hpp before.
 //
-// Accuracy: a float lane takes at most 8 addends before it is folded into doubles, so that the error does not grow
+// Accuracy: a float lane takes some addends at most before it is folded into doubles, so that the error does not grow
 // with the count. Order: a block's result depends on its elements only, and blocks are joined in their order.
 
 typedef float vhalf __attribute__((vector_size(2 * LAMINA_LANES)));
@@ -77,6 +77,7 @@ LAMINA_INLINE void for_each_vector(std::int64_t n, F f) {
 // ---- what is computed: sums in doubles, largest and smallest in floats ----
 
 struct Summing {
+  static constexpr int kGroup = 8;  ///< values joined in floats at most before they go into doubles
   using Total = double;
   static constexpr double kNone = 0;
   static constexpr float kRest = 0;
@@ -87,6 +88,10 @@ struct Summing {
       const Doubles x = to_doubles(v);
       d.lo += x.lo;
       d.hi += x.hi;
+    }
+    LAMINA_INLINE void join(const Wide& other) {
+      d.lo += other.d.lo;
+      d.hi += other.d.hi;
     }
     LAMINA_INLINE double total() const { return sum_lanes(d.lo + d.hi); }
   };
@@ -103,8 +108,14 @@ struct Summing {
   }
 };
 
+/// Every value goes into doubles as it is: for sums that may cancel and whose error must not be that of their terms.
+struct SummingExactly : Summing {
+  static constexpr int kGroup = 1;
+};
+
 template <class Better>
 struct Choosing {
+  static constexpr int kGroup = 8;
   using Total = float;
   struct Wide {
     vf v;
@@ -133,6 +144,25 @@ LAMINA_INLINE void reduce_run(typename R::Wide* wide, std::int64_t n, F f) {
   constexpr int kUnroll = K == 1 ? 4 : 2;
   constexpr std::int64_t kStep = kUnroll * kLanes;
   std::int64_t i = 0;
+  if constexpr (R::kGroup == 1) {
+    typename R::Wide odd[K];  // two sums at a time: each waits for its last addition
+    for (; n - i >= 2 * kLanes; i += 2 * kLanes) {
+      vf v[K], w[K];
+      f(i, std::int64_t{kLanes}, v);
+      f(i + kLanes, std::int64_t{kLanes}, w);
+      for (int k = 0; k < K; ++k) {
+        wide[k].join(v[k]);
+        odd[k].join(w[k]);
+      }
+    }
+    for (; i < n; i += kLanes) {
+      vf v[K];
+      f(i, n - i < kLanes ? n - i : std::int64_t{kLanes}, v);
+      for (int k = 0; k < K; ++k) wide[k].join(v[k]);
+    }
+    for (int k = 0; k < K; ++k) wide[k].join(odd[k]);
+    return;
+  }
   while (n - i >= kStep) {
     vf a[kUnroll][K];
     for (int u = 0; u < kUnroll; ++u) f(i + u * kLanes, std::int64_t{kLanes}, a[u]);
@@ -176,7 +206,7 @@ LAMINA_INLINE void reduce_run(typename R::Wide* wide, std::int64_t n, F f) {
 template <class R, int K, class F>
 LAMINA_INLINE void reduce_rows(typename R::Total* const* to, std::int64_t rows, std::int64_t n, F f) {
   std::int64_t row = 0;
-  for (; row + 8 <= rows; row += 8) {
+  for (; R::kGroup > 1 && row + 8 <= rows; row += 8) {
     for_each_vector(
         n, [&](std::int64_t j, std::int64_t m) __attribute__((always_inline)) {
           vf a[K], b[K], v[K];
