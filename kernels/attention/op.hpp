@@ -14,7 +14,7 @@ struct Attention {
   static constexpr std::string_view name = "attention";
   static constexpr int outputs = 2;
   static Metas infer(const Attrs&, MetasIn in);
-  static Cost cost(const Attrs&, MetasIn in);
+  static Cost cost(const Attrs&, MetasIn in, MetasIn out);
   static constexpr Saves saves{.for_operand = {keep_inputs({0, 1, 2}) | keep_outputs({0, 1})}, .unsplit = true};
   static Tensors vjp(const Attrs&, const Saved&, TensorsIn cotangents, Needs);
   template <class Real>
@@ -30,7 +30,7 @@ struct AttentionGrad {
   static constexpr std::string_view name = "attention_grad";
   static constexpr int outputs = 3;
   static Metas infer(const Attrs&, MetasIn in);
-  static Cost cost(const Attrs&, MetasIn in);
+  static Cost cost(const Attrs&, MetasIn in, MetasIn out);
   static constexpr Saves saves{};
   static Tensors vjp(const Attrs&, const Saved&, TensorsIn cotangents, Needs);
   template <class Real>
