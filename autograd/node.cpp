@@ -1,5 +1,7 @@
 #include "lamina/autograd/node.hpp"
 
+#include <algorithm>
+
 namespace lamina {
 
 namespace {
@@ -23,6 +25,33 @@ OpRecord local_record(std::string_view name, Tensors (*vjp)(const void*, const S
 
 }  // namespace
 
+const std::int64_t* pack_metas(Arena& arena, std::span<const Tensor* const> inputs, std::span<const Tensor> outputs) {
+  std::size_t words = inputs.size() + outputs.size();
+  for (const Tensor* t : inputs) words += static_cast<std::size_t>(t->shape().rank());
+  for (const Tensor& t : outputs) words += static_cast<std::size_t>(t.shape().rank());
+  auto* const packed = static_cast<std::int64_t*>(arena.allocate(words * sizeof(std::int64_t), alignof(std::int64_t)));
+  std::int64_t* to = packed;
+  auto pack = [&](const Tensor& t) {
+    *to++ = static_cast<std::int64_t>(t.dtype()) << 8 | t.shape().rank();
+    to = std::copy(t.shape().begin(), t.shape().end(), to);
+  };
+  for (const Tensor* t : inputs) pack(*t);
+  for (const Tensor& t : outputs) pack(t);
+  return packed;
+}
+
+InlineVector<Meta, 6> unpack_metas(const std::int64_t* packed, std::size_t count) {
+  InlineVector<Meta, 6> metas;
+  metas.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto rank = static_cast<std::size_t>(*packed & 0xFF);
+    const auto dtype = static_cast<DType>(*packed++ >> 8);
+    metas.push_back({Shape(std::span(packed, rank)), dtype});
+    packed += rank;
+  }
+  return metas;
+}
+
 const OpRecord& custom_record() {
   static const OpRecord record = local_record<CustomOp>(
       "custom",
@@ -41,12 +70,6 @@ const OpRecord& reshape_record() {
       },
       false);
   return record;
-}
-
-Tensor ones_like(const Tensor& t) {
-  const std::vector<float> ones(static_cast<std::size_t>(t.count()), 1.0f);
-  const Tensor f32 = Tensor::from(t.device(), t.shape(), ones);
-  return t.dtype() == DType::f32 ? f32 : cast(f32, t.dtype());
 }
 
 }  // namespace lamina

@@ -18,6 +18,11 @@ std::vector<std::unique_lock<std::mutex>> lock_all(std::vector<std::mutex*> mute
 
 }  // namespace
 
+Param::Current Param::current() const {
+  std::lock_guard guard(*lock_);
+  return {value_, version_};
+}
+
 Tensor Param::value() const {
   std::lock_guard guard(*lock_);
   return value_;

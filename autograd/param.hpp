@@ -24,6 +24,12 @@ class Param {
   Param(const Param&) = delete;
   Param& operator=(const Param&) = delete;
 
+  struct Current {
+    Tensor value;
+    std::uint64_t version;
+  };
+  /// The value and the version it is, at one moment.
+  Current current() const;
   /// A handle on the current version. While it lives, an update makes a new buffer instead of writing this one.
   Tensor value() const;
   /// Counts updates.

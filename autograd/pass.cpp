@@ -19,9 +19,9 @@ void Pass::seed(const Var& var, Tensor cotangent) {
 }
 
 void Pass::rebind(const Param& param, Tensor value) {
-  const auto it = tape_->param_slots_.find(&param);
-  if (it == tape_->param_slots_.end()) fail<TapeError>("pass", "rebind: the parameter is not on the tape");
-  if (!tape_->slots_[static_cast<std::size_t>(it->second)].late) {
+  const int* slot = tape_->param_slots_.find(&param);
+  if (slot == nullptr) fail<TapeError>("pass", "rebind: the parameter is not on the tape");
+  if (!tape_->slots_[static_cast<std::size_t>(*slot)].late) {
     fail<TapeError>("pass", "rebind: the parameter is pinned; bind it late");
   }
   if (!(value.meta() == param.meta())) {
@@ -70,54 +70,52 @@ Tensor Pass::late_value(int slot_index) {
 }
 
 void Pass::run(std::span<const Var> wanted, Release release) {
-  std::vector<char> slots(tape_->slots_.size(), 0);
+  std::vector<std::uint8_t> uses(tape_->slots_.size(), 0);
   for (const Var& v : wanted) {
     const auto slot = static_cast<std::size_t>(tape_->slot_of(v));
     if (!tape_->slots_[slot].wantable) {
       fail<TapeError>("pass", "the gradient of a constant of shape {} cannot be wanted", to_string(v.shape()));
     }
-    slots[slot] = 1;
+    uses[slot] = kWanted | kNeeded;
   }
-  run_slots(slots, release);
+  run_slots(uses, release);
 }
 
 void Pass::run_all(Release release) {
-  std::vector<char> slots(tape_->slots_.size(), 0);
-  for (std::size_t s = 0; s < slots.size(); ++s) {
+  std::vector<std::uint8_t> uses(tape_->slots_.size(), 0);
+  for (std::size_t s = 0; s < uses.size(); ++s) {
     const Tape::Slot& slot = tape_->slots_[s];
-    slots[s] = slot.wantable && (slot.param != nullptr || slot.input) ? 1 : 0;
+    if (slot.wantable && (slot.param != nullptr || slot.input)) uses[s] = kWanted | kNeeded;
   }
-  run_slots(slots, release);
+  run_slots(uses, release);
 }
 
-void Pass::run_slots(const std::vector<char>& wanted, Release release) {
+void Pass::run_slots(std::span<std::uint8_t> uses, Release release) {
   const std::size_t nodes = tape_->nodes_.size();
   cotangents_.resize(tape_->slots_.size());
   done_.resize(nodes, 0);
-  // A slot is needed when it is wanted or a needed slot went into it.
-  std::vector<char> needed = wanted;
   for (std::size_t n = 0; n < nodes; ++n) {
     const Tape::Node& node = *tape_->nodes_[n];
     bool any = false;
     for (std::size_t i = 0; i < node.inputs && !any; ++i) {
-      any = node.in_slots[i] >= 0 && needed[static_cast<std::size_t>(node.in_slots[i])] != 0;
+      any = node.in_slots[i] >= 0 && uses[static_cast<std::size_t>(node.in_slots[i])] != 0;
     }
     if (!any) continue;
-    for (std::size_t o = 0; o < node.outputs; ++o) needed[static_cast<std::size_t>(node.first_output) + o] = 1;
+    for (std::size_t o = 0; o < node.outputs; ++o) uses[static_cast<std::size_t>(node.first_output) + o] |= kNeeded;
   }
   // Leaves to report, by the node after which they are final.
   std::vector<std::pair<int, int>> finals;
   if (on_final_) {
-    for (std::size_t s = 0; s < wanted.size(); ++s) {
+    for (std::size_t s = 0; s < uses.size(); ++s) {
       const Tape::Slot& slot = tape_->slots_[s];
-      if (wanted[s] != 0 && slot.param != nullptr && slot.first_consumer >= 0) {
+      if ((uses[s] & kWanted) != 0 && slot.param != nullptr && slot.first_consumer >= 0) {
         finals.emplace_back(slot.first_consumer, static_cast<int>(s));
       }
     }
     std::sort(finals.begin(), finals.end());
   }
   for (std::size_t n = nodes; n-- > 0;) {
-    run_node(n, needed, wanted, release);
+    run_node(n, uses, release);
     while (!finals.empty() && finals.back().first == static_cast<int>(n)) {
       const auto slot = static_cast<std::size_t>(finals.back().second);
       finals.pop_back();
@@ -126,8 +124,7 @@ void Pass::run_slots(const std::vector<char>& wanted, Release release) {
   }
 }
 
-void Pass::run_node(std::size_t index, const std::vector<char>& needed, const std::vector<char>& wanted,
-                    Release release) {
+void Pass::run_node(std::size_t index, std::span<const std::uint8_t> uses, Release release) {
   Tape::Node& node = *tape_->nodes_[index];
   const auto first = static_cast<std::size_t>(node.first_output);
   bool arrived = false;
@@ -137,7 +134,7 @@ void Pass::run_node(std::size_t index, const std::vector<char>& needed, const st
   for (std::size_t i = 0; i < node.inputs; ++i) {
     const std::uint64_t bit = std::uint64_t{1} << std::min<std::size_t>(i, 63);
     const int slot = node.in_slots[i];
-    if (slot >= 0 && needed[static_cast<std::size_t>(slot)] != 0 && (node.wantable & bit) != 0) want |= bit;
+    if (slot >= 0 && uses[static_cast<std::size_t>(slot)] != 0 && (node.wantable & bit) != 0) want |= bit;
   }
   want &= ~done_[index];
   if (want == 0) return;
@@ -177,23 +174,18 @@ void Pass::run_node(std::size_t index, const std::vector<char>& needed, const st
     outputs = late_outputs;
   }
 
+  const auto metas = unpack_metas(node.metas, node.inputs + node.outputs);
   Tensors gradients;
   {
-    Tensors cotangents;
-    cotangents.reserve(node.outputs);
-    for (std::size_t o = 0; o < node.outputs; ++o) cotangents.push_back(cotangents_[first + o]);
-    done_[index] |= want;
-    const bool finished = (node.wantable & ~done_[index]) == 0;
-    if (release == Release::as_used && finished) {
-      // The last use: the vjp may be the only owner of the cotangent, and may work in its place.
-      for (std::size_t o = 0; o < node.outputs; ++o) {
-        if (wanted[first + o] == 0) cotangents_[first + o] = Tensor();
-      }
+    const Saved saved(inputs, outputs, MetasIn(metas).first(node.inputs), MetasIn(metas).subspan(node.inputs));
+    const TensorsIn cotangents = TensorsIn(cotangents_).subspan(first, node.outputs);
+    gradients = node.op->vjp(node.attrs, saved, cotangents, Needs(want));
+  }
+  done_[index] |= want;
+  if (release == Release::as_used && (node.wantable & ~done_[index]) == 0) {
+    for (std::size_t o = 0; o < node.outputs; ++o) {
+      if ((uses[first + o] & kWanted) == 0) cotangents_[first + o] = Tensor();
     }
-    const Meta* metas = node.metas;
-    const Saved saved(inputs, outputs, {metas, node.inputs}, {metas + node.inputs, node.outputs});
-    Needs needs(want);
-    gradients = node.op->vjp(node.attrs, saved, cotangents, needs);
   }
   if (gradients.size() != node.inputs) {
     fail<TapeError>(node.op->name, "its vjp returned {} gradients for {} operands", gradients.size(), node.inputs);
@@ -202,9 +194,9 @@ void Pass::run_node(std::size_t index, const std::vector<char>& needed, const st
     if ((want >> std::min<std::size_t>(i, 63) & 1u) == 0 || !gradients[i].defined()) continue;
     const int slot = node.in_slots[i];
     if (slot < 0) continue;
-    if (!(gradients[i].shape() == node.metas[i].shape)) {
+    if (!(gradients[i].shape() == metas[i].shape)) {
       fail<TapeError>(node.op->name, "its vjp returned a gradient of shape {} for operand {} of shape {}",
-                      to_string(gradients[i].shape()), i, to_string(node.metas[i].shape));
+                      to_string(gradients[i].shape()), i, to_string(metas[i].shape));
     }
     accumulate(slot, std::move(gradients[i]));
   }
@@ -230,9 +222,9 @@ std::optional<Tensor> Pass::take(const Var& var) {
 }
 
 std::optional<Tensor> Pass::take(const Param& param) {
-  const auto it = tape_->param_slots_.find(&param);
-  if (it == tape_->param_slots_.end()) return std::nullopt;
-  const auto slot = static_cast<std::size_t>(it->second);
+  const int* known = tape_->param_slots_.find(&param);
+  if (known == nullptr) return std::nullopt;
+  const auto slot = static_cast<std::size_t>(*known);
   if (slot >= cotangents_.size() || !cotangents_[slot].defined()) return std::nullopt;
   return std::move(cotangents_[slot]);
 }

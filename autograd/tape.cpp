@@ -4,31 +4,13 @@
 #include <bit>
 
 #include "lamina/autograd/node.hpp"
+#include "lamina/kernels/full/op.hpp"
 
 namespace lamina {
 
-// ---- arena ----
-
-void* Tape::Arena::allocate(std::size_t bytes, std::size_t align) {
-  std::size_t at = (used_ + align - 1) / align * align;
-  if (chunks_.empty() || at + bytes > capacity_) {
-    capacity_ = std::max<std::size_t>(bytes + align, std::size_t{4096} << std::min<std::size_t>(chunks_.size(), 6));
-    chunks_.push_back(std::make_unique_for_overwrite<std::byte[]>(capacity_));
-    at = 0;
-  }
-  used_ = at + bytes;
-  return chunks_.back().get() + at;
-}
-
-template <class T>
-T* Tape::Arena::array(std::size_t count) {
-  if (count == 0) return nullptr;
-  T* items = static_cast<T*>(allocate(count * sizeof(T), alignof(T)));
-  for (std::size_t i = 0; i < count; ++i) ::new (items + i) T();
-  return items;
-}
-
 // ---- tape ----
+
+constexpr std::size_t kReserve = 16;  // nodes and slots of a small tape, at once
 
 Tape::Tape(Mode mode, RunContext context) : mode_(mode), context_(context), anchor_(make_ref<TapeAnchor>()) {
   anchor_->tape = this;
@@ -74,6 +56,7 @@ Tape& Var::tape() const {
 Var Tape::make_leaf(Tensor value, const Slot& slot) {
   if (!value.defined()) fail<TapeError>("tape", "a leaf needs a defined tensor");
   if (!records()) return {std::move(value), anchor_, -1};
+  if (slots_.empty()) slots_.reserve(kReserve);
   slots_.push_back(slot);
   return {std::move(value), anchor_, static_cast<int>(slots_.size()) - 1};
 }
@@ -88,24 +71,17 @@ Var Tape::input(Tensor value) {
 }
 
 Var Tape::param(const Param& param, Bind bind) {
-  const auto bound = bound_.find(&param);
-  Tensor value;
-  std::uint64_t version = 0;
-  if (bound != bound_.end()) {
-    value = bound->second;
-  } else {
-    value = param.value();
-    version = param.version();
-  }
-  if (const auto known = param_slots_.find(&param); known != param_slots_.end()) {
+  const auto bound = bound_.empty() ? bound_.end() : bound_.find(&param);
+  auto [value, version] = bound == bound_.end() ? param.current() : Param::Current{bound->second, 0};
+  if (const int* known = param_slots_.find(&param)) {
     if (!records()) return {std::move(value), anchor_, -1};
-    const Slot& slot = slots_[static_cast<std::size_t>(known->second)];
+    const Slot& slot = slots_[static_cast<std::size_t>(*known)];
     if (!slot.late && bound == bound_.end() && slot.version != version) {
       fail<TapeError>("tape",
                       "a pinned parameter of shape {} was updated between two uses on one tape (version {}, {})",
                       to_string(value.shape()), slot.version, version);
     }
-    return {std::move(value), anchor_, known->second};
+    return {std::move(value), anchor_, *known};
   }
   param_order_.push_back(&param);
   Slot slot;
@@ -114,7 +90,7 @@ Var Tape::param(const Param& param, Bind bind) {
   slot.wantable = true;
   slot.late = bind == Bind::late && bound == bound_.end();
   Var var = make_leaf(std::move(value), slot);
-  param_slots_.emplace(&param, var.slot());
+  param_slots_.insert(&param, var.slot());
   return var;
 }
 
@@ -165,9 +141,7 @@ Tape::Node* Tape::record(const OpRecord& op, const void* attrs, std::span<const 
     node->in_slots = arena_.array<int>(n);
     std::copy(in_slots, in_slots + n, node->in_slots);
     node->first_output = static_cast<int>(slots_.size());
-    node->metas = static_cast<Meta*>(arena_.allocate(sizeof(Meta) * (n + outputs.size()), alignof(Meta)));
-    for (std::size_t i = 0; i < n; ++i) ::new (node->metas + i) Meta(values[i]->meta());
-    for (std::size_t o = 0; o < outputs.size(); ++o) ::new (node->metas + n + o) Meta(outputs[o].meta());
+    node->metas = pack_metas(arena_, values, outputs);
     // A late parameter, and what derives from late ones only, is found again at backward instead of being held;
     // a node of that kind holds its constants, so that it can be run again.
     if (keep.inputs != 0 || late) {
@@ -184,6 +158,7 @@ Tape::Node* Tape::record(const OpRecord& op, const void* attrs, std::span<const 
         if ((keep.outputs >> o & 1u) != 0 && !late) node->saved_outputs[o] = outputs[o];
       }
     }
+    if (nodes_.empty()) nodes_.reserve(kReserve);
     nodes_.push_back(node);
     for (std::size_t i = 0; i < n; ++i) {
       if (in_slots[i] < 0) continue;
@@ -194,7 +169,6 @@ Tape::Node* Tape::record(const OpRecord& op, const void* attrs, std::span<const 
   for (std::size_t o = 0; o < outputs.size(); ++o) {
     Slot slot;
     slot.node = node == nullptr ? -1 : node_index;
-    slot.output = static_cast<int>(o);
     slot.wantable = node != nullptr && is_floating(outputs[o].dtype());
     slot.late = late && node != nullptr;
     slots_.push_back(slot);
@@ -286,39 +260,48 @@ Gradients Tape::backward(const Var& loss) {
   if (loss.value().count() != 1) {
     fail<TapeError>("backward", "the loss has shape {}, not one element; seed a Pass instead", to_string(loss.shape()));
   }
-  p.seed(loss, ones_like(loss.value()));
+  p.seed(loss, full_like(loss.value(), 1));
   p.run_all(Release::as_used);
   Gradients gradients;
+  gradients.found_.reserve(param_order_.size() + 4);
+  gradients.param_slots_.reserve(param_order_.size());
   for (std::size_t s = 0; s < slots_.size(); ++s) {
     const Slot& slot = slots_[s];
-    if ((slot.param == nullptr && !slot.input) || s >= p.cotangents_.size() || !p.cotangents_[s].defined()) continue;
-    if (slot.param != nullptr) {
-      gradients.params_.emplace(slot.param, std::move(p.cotangents_[s]));
-    } else {
-      gradients.vars_.emplace(static_cast<int>(s), std::move(p.cotangents_[s]));
-    }
+    if ((slot.param == nullptr && !slot.input) || !p.cotangents_[s].defined()) continue;
+    gradients.found_.push_back({static_cast<int>(s), std::move(p.cotangents_[s])});
+    if (slot.param != nullptr) gradients.param_slots_.emplace_back(slot.param, static_cast<int>(s));
   }
+  std::ranges::sort(gradients.param_slots_, std::less<>{}, &std::pair<const Param*, int>::first);
   return gradients;
 }
 
 // ---- gradients ----
 
+std::size_t Gradients::find(int slot) const {
+  const auto it = std::ranges::lower_bound(found_, slot, {}, &Found::slot);
+  return it == found_.end() || it->slot != slot ? found_.size() : static_cast<std::size_t>(it - found_.begin());
+}
+
+std::size_t Gradients::find(const Param& param) const {
+  const auto it = std::ranges::lower_bound(param_slots_, &param, std::less<>{}, &std::pair<const Param*, int>::first);
+  return it == param_slots_.end() || it->first != &param ? found_.size() : find(it->second);
+}
+
 Tensor Gradients::of(const Param& param) const {
-  const auto it = params_.find(&param);
-  return it == params_.end() ? Tensor() : it->second;
+  const std::size_t at = find(param);
+  return at == found_.size() ? Tensor() : found_[at].gradient;
 }
 
 Tensor Gradients::of(const Var& var) const {
-  const auto it = vars_.find(var.slot());
-  return it == vars_.end() ? Tensor() : it->second;
+  const std::size_t at = find(var.slot());
+  return at == found_.size() ? Tensor() : found_[at].gradient;
 }
 
+bool Gradients::has(const Param& param) const { return of(param).defined(); }
+
 Tensor Gradients::take(const Param& param) {
-  const auto it = params_.find(&param);
-  if (it == params_.end()) return {};
-  Tensor t = std::move(it->second);
-  params_.erase(it);
-  return t;
+  const std::size_t at = find(param);
+  return at == found_.size() ? Tensor() : std::move(found_[at].gradient);
 }
 
 // ---- views on the tape ----

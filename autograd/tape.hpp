@@ -17,7 +17,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "lamina/autograd/arena.hpp"
 #include "lamina/autograd/param.hpp"
+#include "lamina/autograd/param_slots.hpp"
 #include "lamina/autograd/var.hpp"
 
 namespace lamina {
@@ -41,12 +43,20 @@ class Gradients {
   Tensor of(const Var& var) const;
   /// Moves it out, so that the caller is its only owner.
   Tensor take(const Param& param);
-  bool has(const Param& param) const { return params_.contains(&param); }
+  bool has(const Param& param) const;
 
  private:
   friend class Tape;
-  std::unordered_map<const Param*, Tensor> params_;
-  std::unordered_map<int, Tensor> vars_;
+  struct Found {
+    int slot;
+    Tensor gradient;
+  };
+  // Index into found_; its size when absent.
+  std::size_t find(const Param& param) const;
+  std::size_t find(int slot) const;
+
+  std::vector<Found> found_;                               // by slot
+  std::vector<std::pair<const Param*, int>> param_slots_;  // by address
 };
 
 class Pass;
@@ -115,28 +125,13 @@ class Tape {
 
   struct Node;
   struct Slot {
-    int node = -1;  // -1: a leaf
-    int output = 0;
+    int node = -1;            // -1: a leaf
     int first_consumer = -1;  // node index, for leaves: when it was processed the gradient is final
     const Param* param = nullptr;
     std::uint64_t version = 0;  // of a pinned parameter when first used
     bool wantable = false;
     bool late = false;  // a late parameter, or derived from nothing but late parameters and constants
     bool input = false;
-  };
-  class Arena {
-   public:
-    Arena() = default;
-    Arena(Arena&&) noexcept = default;
-    Arena& operator=(Arena&&) noexcept = default;
-    void* allocate(std::size_t bytes, std::size_t align);
-    template <class T>
-    T* array(std::size_t count);
-
-   private:
-    std::vector<std::unique_ptr<std::byte[]>> chunks_;
-    std::size_t used_ = 0;
-    std::size_t capacity_ = 0;
   };
 
   Var make_leaf(Tensor value, const Slot& slot);
@@ -152,7 +147,7 @@ class Tape {
   Arena arena_;
   std::vector<Node*> nodes_;
   std::vector<Slot> slots_;
-  std::unordered_map<const Param*, int> param_slots_;
+  ParamSlots param_slots_;
   std::vector<const Param*> param_order_;
   std::unordered_map<const Param*, Tensor> bound_;  // values given by recompute instead of the current ones
 };
@@ -185,8 +180,10 @@ class Pass {
  private:
   friend class Tape;
   explicit Pass(Tape& tape) : tape_(&tape) {}
-  void run_slots(const std::vector<char>& wanted, Release release);
-  void run_node(std::size_t index, const std::vector<char>& needed, const std::vector<char>& wanted, Release release);
+  // A slot is wanted, or needed because a wanted one went into it.
+  static constexpr std::uint8_t kNeeded = 1, kWanted = 2;
+  void run_slots(std::span<std::uint8_t> uses, Release release);
+  void run_node(std::size_t index, std::span<const std::uint8_t> uses, Release release);
   void accumulate(int slot, Tensor cotangent);
   Tensor late_value(int slot);
 

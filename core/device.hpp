@@ -9,6 +9,7 @@
 #include "lamina/core/event.hpp"
 #include "lamina/core/executor.hpp"
 #include "lamina/core/memory_pool.hpp"
+#include "lamina/core/per_thread.hpp"
 
 namespace lamina {
 
@@ -29,14 +30,50 @@ class Backend : public MemorySource {
   virtual bool has_storage() const noexcept { return true; }
 };
 
-/// Exact counts of what was launched on a device since it was made. Costs are the op records' own.
-struct DeviceCounters {
-  std::atomic<std::int64_t> launches{0};
-  std::atomic<std::int64_t> flops{0};
-  std::atomic<std::int64_t> bytes{0};          ///< read + written
-  std::atomic<std::int64_t> layout_copies{0};  ///< operands made dense for a kernel that wants them so
-  std::atomic<std::int64_t> updates_in_place{0};
-  std::atomic<std::int64_t> updates_copied{0};  ///< a parameter's old version was held by somebody else
+/// What was launched on a device since it was made. Costs are the op records' own.
+struct DeviceCounts {
+  std::int64_t launches = 0;
+  std::int64_t flops = 0;
+  std::int64_t bytes = 0;          ///< read + written
+  std::int64_t layout_copies = 0;  ///< operands made dense for a kernel that wants them so
+  std::int64_t updates_in_place = 0;
+  std::int64_t updates_copied = 0;  ///< a parameter's old version was held by somebody else
+};
+
+/// Exact counts, kept a thread. Thread-safe.
+class DeviceCounters {
+ public:
+  void add(const DeviceCounts& more) {
+    Cell& cell = cells_.local();
+    auto raise = [](std::atomic<std::int64_t>& to, std::int64_t by) {
+      if (by != 0) to.store(to.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+    };
+    raise(cell.launches, more.launches);
+    raise(cell.flops, more.flops);
+    raise(cell.bytes, more.bytes);
+    raise(cell.layout_copies, more.layout_copies);
+    raise(cell.updates_in_place, more.updates_in_place);
+    raise(cell.updates_copied, more.updates_copied);
+  }
+  /// The sum over all threads; of what a thread adds meanwhile, part may be missing.
+  DeviceCounts sum() const {
+    DeviceCounts total;
+    cells_.for_each([&](const Cell& cell) {
+      total.launches += cell.launches.load(std::memory_order_relaxed);
+      total.flops += cell.flops.load(std::memory_order_relaxed);
+      total.bytes += cell.bytes.load(std::memory_order_relaxed);
+      total.layout_copies += cell.layout_copies.load(std::memory_order_relaxed);
+      total.updates_in_place += cell.updates_in_place.load(std::memory_order_relaxed);
+      total.updates_copied += cell.updates_copied.load(std::memory_order_relaxed);
+    });
+    return total;
+  }
+
+ private:
+  struct Cell {
+    std::atomic<std::int64_t> launches{0}, flops{0}, bytes{0}, layout_copies{0}, updates_in_place{0}, updates_copied{0};
+  };
+  PerThread<Cell> cells_;
 };
 
 /// The part shared by all handles of one device. Thread-safe.
@@ -76,7 +113,8 @@ class Device {
   const std::string& name() const noexcept { return state_->name; }
   bool host_accessible() const noexcept { return state_->backend->host_accessible(); }
   MemoryStats memory() const { return state_->pool.stats(); }
-  DeviceCounters& counters() const noexcept { return state_->counters; }
+  /// What was launched so far.
+  DeviceCounts counts() const { return state_->counters.sum(); }
   /// Records every launch from now on; null ends it.
   void set_trace(Trace* trace) const noexcept { state_->trace.store(trace); }
 

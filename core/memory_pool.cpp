@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <mutex>
 
 #include "lamina/core/error.hpp"
 
@@ -11,7 +12,7 @@ namespace lamina {
 MemoryPool::MemoryPool(MemorySource& source, Options options) : source_(source), options_(options) {}
 
 MemoryPool::~MemoryPool() {
-  std::lock_guard lock(mutex_);
+  std::lock_guard guard(lock_);
   try {
     collect_pending(true);
   } catch (...) {  // a queue's failure belongs to whoever waits for it, not to the pool's end
@@ -26,11 +27,26 @@ std::size_t MemoryPool::class_size(std::size_t bytes) noexcept {
   return (bytes + step - 1) / step * step;
 }
 
+std::size_t MemoryPool::class_index(std::size_t size) noexcept {
+  // Multiples of 64 up to 512, then 8 classes an octave.
+  if (size <= 512) return size / 64;
+  const auto octave = static_cast<std::size_t>(std::bit_width(size - 1)) - 1;
+  return 9 + (octave - 9) * 8 + (((size - 1) >> (octave - 3)) & 7);
+}
+
+MemoryPool::FreeLists& MemoryPool::lists_of(const Queue* queue) {
+  for (FreeLists& lists : free_) {
+    if (lists.queue == queue) return lists;
+  }
+  return free_.emplace_back(FreeLists{queue, {}});
+}
+
 MemoryPool::Block MemoryPool::take_cached(std::size_t size, const Queue* queue) {
-  const auto it = free_.find({queue, size});
-  if (it == free_.end() || it->second.blocks.empty()) return {};
-  Block block{it->second.blocks.back(), size};
-  it->second.blocks.pop_back();
+  std::vector<std::vector<Block>>& lists = lists_of(queue).of_class;
+  const std::size_t index = class_index(size);
+  if (index >= lists.size() || lists[index].empty()) return {};
+  const Block block = lists[index].back();
+  lists[index].pop_back();
   stats_.cached_bytes -= static_cast<std::int64_t>(size);
   return block;
 }
@@ -57,7 +73,7 @@ MemoryPool::Block MemoryPool::allocate(std::size_t bytes, const Queue* queue) {
   if (bytes > (std::size_t{1} << 62)) fail<OutOfMemory>("memory pool", "{} bytes cannot be allocated", bytes);
   const std::size_t size = class_size(bytes);
   const auto signed_size = static_cast<std::int64_t>(size);
-  std::lock_guard lock(mutex_);
+  std::lock_guard guard(lock_);
   if (!pending_.empty()) collect_pending(false);
   Block block = take_cached(size, queue);
   if (block.data == nullptr) {
@@ -90,7 +106,7 @@ MemoryPool::Block MemoryPool::allocate(std::size_t bytes, const Queue* queue) {
 
 void MemoryPool::release(Block block, const Queue* queue, std::span<const Event> uses) noexcept {
   const auto size = static_cast<std::int64_t>(block.bytes);
-  std::lock_guard lock(mutex_);
+  std::lock_guard guard(lock_);
   stats_.live_bytes -= size;
   bool in_use = false;
   for (const Event& use : uses) in_use = in_use || !use.passed();
@@ -102,37 +118,45 @@ void MemoryPool::release(Block block, const Queue* queue, std::span<const Event>
   }
 }
 
-void MemoryPool::keep_free(Block block, const Queue* queue) {
+void MemoryPool::keep_free(Block block, const Queue* queue) noexcept {
   if (options_.cache) {
-    free_[{queue, block.bytes}].blocks.push_back(block.data);
-    stats_.cached_bytes += static_cast<std::int64_t>(block.bytes);
-  } else {
-    source_.release(block.data, block.bytes);
+    try {
+      std::vector<std::vector<Block>>& lists = lists_of(queue).of_class;
+      const std::size_t index = class_index(block.bytes);
+      if (index >= lists.size()) lists.resize(index + 1);
+      lists[index].push_back(block);
+      stats_.cached_bytes += static_cast<std::int64_t>(block.bytes);
+      return;
+    } catch (const std::bad_alloc&) {  // no room for the list
+    }
   }
+  source_.release(block.data, block.bytes);
 }
 
 MemoryStats MemoryPool::stats() const {
-  std::lock_guard lock(mutex_);
+  std::lock_guard guard(lock_);
   return stats_;
 }
 
 void MemoryPool::reset_peak() {
-  std::lock_guard lock(mutex_);
+  std::lock_guard guard(lock_);
   stats_.peak_bytes = stats_.live_bytes;
 }
 
 void MemoryPool::trim() noexcept {
-  std::lock_guard lock(mutex_);
+  std::lock_guard guard(lock_);
   trim_locked();
 }
 
 void MemoryPool::trim_locked() noexcept {
-  for (auto& [key, list] : free_) {
-    for (void* data : list.blocks) {
-      source_.release(data, key.second);
-      stats_.cached_bytes -= static_cast<std::int64_t>(key.second);
+  for (FreeLists& lists : free_) {
+    for (std::vector<Block>& blocks : lists.of_class) {
+      for (const Block& block : blocks) {
+        source_.release(block.data, block.bytes);
+        stats_.cached_bytes -= static_cast<std::int64_t>(block.bytes);
+      }
+      blocks.clear();
     }
-    list.blocks.clear();
   }
 }
 

@@ -6,12 +6,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
-#include <mutex>
 #include <span>
 #include <vector>
 
 #include "lamina/core/event.hpp"
+#include "lamina/core/spin_lock.hpp"
 
 namespace lamina {
 
@@ -63,6 +62,8 @@ class MemoryPool {
 
   /// The class size that serves `bytes`.
   static std::size_t class_size(std::size_t bytes) noexcept;
+  /// A small number for each class size.
+  static std::size_t class_index(std::size_t size) noexcept;
 
  private:
   struct Pending {
@@ -70,18 +71,21 @@ class MemoryPool {
     const Queue* queue;
     std::vector<Event> uses;
   };
-  struct FreeList {
-    std::vector<void*> blocks;
+  /// The free blocks of one queue, by class.
+  struct FreeLists {
+    const Queue* queue;
+    std::vector<std::vector<Block>> of_class;
   };
+  FreeLists& lists_of(const Queue* queue);
   Block take_cached(std::size_t size, const Queue* queue);
-  void keep_free(Block block, const Queue* queue);
+  void keep_free(Block block, const Queue* queue) noexcept;
   void collect_pending(bool wait);
   void trim_locked() noexcept;
 
   MemorySource& source_;
   const Options options_;
-  mutable std::mutex mutex_;
-  std::map<std::pair<const Queue*, std::size_t>, FreeList> free_;
+  mutable SpinLock lock_;
+  std::vector<FreeLists> free_;  // a device has few queues
   std::vector<Pending> pending_;
   MemoryStats stats_;
 };

@@ -47,6 +47,14 @@ class Ref {
   }
   ~Ref() { release(); }
 
+  /// The first handle on an object that nobody else has seen yet.
+  static Ref first(T* object) noexcept {
+    object->count_.store(1, std::memory_order_relaxed);
+    Ref ref;
+    ref.object_ = object;
+    return ref;
+  }
+
   T* get() const noexcept { return object_; }
   T* operator->() const noexcept { return object_; }
   T& operator*() const noexcept { return *object_; }
@@ -58,7 +66,9 @@ class Ref {
     if (object_ != nullptr) object_->count_.fetch_add(1, std::memory_order_relaxed);
   }
   void release() noexcept {
-    if (object_ != nullptr && object_->count_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete object_;
+    if (object_ == nullptr) return;
+    // The last owner needs no read-modify-write: nobody is left who could take another handle meanwhile.
+    if (object_->sole() || object_->count_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete object_;
   }
 
   T* object_ = nullptr;
@@ -66,7 +76,7 @@ class Ref {
 
 template <class T, class... Args>
 Ref<T> make_ref(Args&&... args) {
-  return Ref<T>(new T(std::forward<Args>(args)...));
+  return Ref<T>::first(new T(std::forward<Args>(args)...));
 }
 
 }  // namespace lamina

@@ -23,15 +23,6 @@ Shape::Shape(std::span<const std::int64_t> dims) {
   if (overflow && !empty) fail<ShapeError>("shape", "element count of {} overflows 63 bits", to_string(*this));
 }
 
-std::int64_t Shape::count() const noexcept {
-  std::int64_t n = 1;
-  for (int i = 0; i < rank_; ++i) {
-    if ((*this)[i] == 0) return 0;
-  }
-  for (int i = 0; i < rank_; ++i) n *= (*this)[i];
-  return n;
-}
-
 Shape Shape::with(int dim, std::int64_t extent) const {
   auto dims = dims_;
   dims[static_cast<std::size_t>(dim)] = extent;
@@ -55,14 +46,6 @@ Shape Shape::removed(int dim) const {
 }
 
 std::string to_string(const Shape& shape) { return fmt::format("({})", fmt::join(shape.dims(), ",")); }
-
-Layout::Layout(const Shape& s) noexcept : shape(s) {
-  std::uint64_t stride = 1;  // unsigned: an empty shape may have extents whose product overflows
-  for (int i = shape.rank() - 1; i >= 0; --i) {
-    strides[static_cast<std::size_t>(i)] = static_cast<std::int64_t>(stride & INT64_MAX);
-    stride *= static_cast<std::uint64_t>(std::max<std::int64_t>(shape[i], 1));
-  }
-}
 
 bool Layout::is_contiguous() const noexcept {
   std::int64_t expected = 1;

@@ -26,7 +26,11 @@ class Shape {
   std::int64_t operator[](int dim) const noexcept { return dims_[static_cast<std::size_t>(dim)]; }
   /// Extent counted from the end: back(1) is the last.
   std::int64_t back(int from_end) const noexcept { return dims_[static_cast<std::size_t>(rank_ - from_end)]; }
-  std::int64_t count() const noexcept;
+  std::int64_t count() const noexcept {
+    std::uint64_t n = 1;  // wraps around only where an extent of 0 follows
+    for (int i = 0; i < rank_; ++i) n *= static_cast<std::uint64_t>((*this)[i]);
+    return static_cast<std::int64_t>(n);
+  }
   std::span<const std::int64_t> dims() const noexcept { return {dims_.data(), static_cast<std::size_t>(rank_)}; }
   auto begin() const noexcept { return dims_.begin(); }
   auto end() const noexcept { return dims_.begin() + rank_; }
@@ -62,7 +66,13 @@ struct Layout {
 
   Layout() = default;
   /// The dense row-major layout of `shape`.
-  explicit Layout(const Shape& shape) noexcept;
+  explicit Layout(const Shape& s) noexcept : shape(s) {
+    std::uint64_t stride = 1;  // unsigned: an empty shape may have extents whose product overflows
+    for (int i = s.rank() - 1; i >= 0; --i) {
+      strides[static_cast<std::size_t>(i)] = static_cast<std::int64_t>(stride & INT64_MAX);
+      stride *= static_cast<std::uint64_t>(s[i] > 1 ? s[i] : 1);
+    }
+  }
 
   /// Dense row-major from the offset on; extents of 1 may have any stride.
   bool is_contiguous() const noexcept;

@@ -65,12 +65,16 @@ void Storage::wait_written() const {
 
 Tensor Tensor::empty(const Device& device, const Shape& shape, DType dtype) {
   if (!device) fail<DeviceError>("tensor", "no device given for shape {}", to_string(shape));
+  return {device.state(), device.own_queue(), shape, dtype};
+}
+
+Ref<Storage> Tensor::new_storage(const Ref<DeviceState>& device, const Ref<Queue>& queue, const Shape& shape,
+                                 DType dtype) {
   std::int64_t bytes = 0;
   if (__builtin_mul_overflow(shape.count(), static_cast<std::int64_t>(size_of(dtype)), &bytes)) {
     fail<ShapeError>("tensor", "bytes of {}{} overflow 63 bits", name_of(dtype), to_string(shape));
   }
-  return {make_ref<Storage>(device.state(), static_cast<std::size_t>(bytes), device.queue()), Layout(shape), dtype,
-          device.own_queue()};
+  return make_ref<Storage>(device, static_cast<std::size_t>(bytes), queue ? *queue : *device->queue);
 }
 
 Tensor Tensor::zeros(const Device& device, const Shape& shape, DType dtype) {
@@ -113,7 +117,7 @@ Tensor Tensor::with(const Device& device) const {
 }
 
 Tensor Tensor::view_dims(std::span<const std::int64_t> requested) const {
-  std::vector<std::int64_t> dims(requested.begin(), requested.end());
+  InlineVector<std::int64_t, kMaxRank> dims(requested);
   const auto unknown = std::find(dims.begin(), dims.end(), -1);
   if (unknown != dims.end()) {
     std::int64_t known = 1;
@@ -124,7 +128,7 @@ Tensor Tensor::view_dims(std::span<const std::int64_t> requested) const {
     }
     *unknown = count() / known;
   }
-  const Shape target{std::span<const std::int64_t>(dims)};
+  const Shape target{std::span<const std::int64_t>(dims.data(), dims.size())};
   if (target.count() != count()) {
     fail<ShapeError>("view", "{} has {} elements, {} has {}", to_string(shape()), count(), to_string(target),
                      target.count());
@@ -229,7 +233,7 @@ Tensor Tensor::to(const Device& target) const {
   Tensor out = empty(target, shape(), dtype_);
   if (out.storage().bytes() == 0 || out.raw() == nullptr || raw() == nullptr) return out;
   const std::size_t bytes = out.storage().bytes();
-  Queue& from = queue_ ? *queue_ : *storage_->device().queue;
+  Queue& from = queue();
   Queue& into = target.queue();
   storage_->begin_use(from, false);
   out.storage().begin_use(into, true);

@@ -91,6 +91,8 @@ class Tensor {
   Meta meta() const noexcept { return {layout_.shape, dtype_}; }
   std::int64_t count() const noexcept { return layout_.shape.count(); }
   bool is_contiguous() const noexcept { return layout_.is_contiguous(); }
+  /// The queue this handle's work runs on.
+  Queue& queue() const noexcept { return queue_ ? *queue_ : *storage_->device().queue; }
   /// The device, with the queue this handle's work runs on.
   Device device() const;
   /// The same tensor, whose ops run on another queue of its device.
@@ -129,10 +131,15 @@ class Tensor {
     std::byte* base = storage_->data();
     return base == nullptr ? nullptr : base + layout_.offset * static_cast<std::int64_t>(size_of(dtype_));
   }
+  /// Uninitialised dense elements. The layout is built in its place: copying what was just written by words stalls.
+  Tensor(const Ref<DeviceState>& device, const Ref<Queue>& queue, const Shape& shape, DType dtype)
+      : storage_(new_storage(device, queue, shape, dtype)), queue_(queue), layout_(shape), dtype_(dtype) {}
   Tensor(Ref<Storage> storage, const Layout& layout, DType dtype, Ref<Queue> queue = nullptr)
       : storage_(std::move(storage)), queue_(std::move(queue)), layout_(layout), dtype_(dtype) {}
 
  private:
+  static Ref<Storage> new_storage(const Ref<DeviceState>& device, const Ref<Queue>& queue, const Shape& shape,
+                                  DType dtype);
   Tensor view_dims(std::span<const std::int64_t> dims) const;
 
   Ref<Storage> storage_;

@@ -22,7 +22,8 @@ void check_floating(std::string_view op, MetasIn in) {
 
 Metas infer_elementwise(std::string_view op, MetasIn in) {
   check_floating(op, in);
-  Shape shape = in[0].shape;
+  Metas out(in.first(1));
+  Shape& shape = out[0].shape;
   for (std::size_t i = 1; i < in.size(); ++i) {
     if (in[i].shape == shape) continue;
     const Shape before = shape;
@@ -30,7 +31,7 @@ Metas infer_elementwise(std::string_view op, MetasIn in) {
       fail<ShapeError>(op, "operand {}: {} does not broadcast with {}", i, to_string(in[i].shape), to_string(before));
     }
   }
-  return {{shape, in[0].dtype}};
+  return out;
 }
 
 Metas infer_same(std::string_view op, MetasIn in) {
@@ -40,14 +41,14 @@ Metas infer_same(std::string_view op, MetasIn in) {
       fail<ShapeError>(op, "operand {}: shape {} does not match {}", i, to_string(in[i].shape), to_string(in[0].shape));
     }
   }
-  return {in[0]};
+  return Metas(in.first(1));
 }
 
-Cost elementwise_cost(std::int64_t flops, MetasIn in, const Meta& out) {
-  return stream_cost(flops * out.shape.count(), in, {&out, 1});
+Cost elementwise_cost(std::int64_t flops, MetasIn in, MetasIn out) {
+  return stream_cost(flops * out[0].shape.count(), in, out);
 }
 
-Tensor sum_to(const Tensor& cotangent, const Shape& shape) {
+Tensor sum_to(Tensor cotangent, const Shape& shape) {
   if (cotangent.shape() == shape) return cotangent;
   std::vector<int> dims;
   const int lead = cotangent.shape().rank() - shape.rank();

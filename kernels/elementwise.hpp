@@ -12,7 +12,7 @@ Metas infer_elementwise(std::string_view op, MetasIn in);
 Metas infer_same(std::string_view op, MetasIn in);
 
 /// `flops` an element of the output.
-Cost elementwise_cost(std::int64_t flops, MetasIn in, const Meta& out);
+Cost elementwise_cost(std::int64_t flops, MetasIn in, MetasIn out);
 
 /// Samples of an op of one operand: empty, one, odd, long (several blocks), rank 4.
 template <class Attrs>
@@ -52,6 +52,6 @@ std::vector<Sample<Attrs>> broadcast_samples(const Attrs& attrs, Fill a, Fill b)
 }
 
 /// Sums a cotangent over the dims along which an operand of `shape` was broadcast.
-Tensor sum_to(const Tensor& cotangent, const Shape& shape);
+Tensor sum_to(Tensor cotangent, const Shape& shape);
 
 }  // namespace lamina

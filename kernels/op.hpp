@@ -162,7 +162,7 @@ concept Op = requires(const typename T::Attrs& attrs, MetasIn metas, const Saved
   { T::name } -> std::convertible_to<std::string_view>;
   { T::outputs } -> std::convertible_to<int>;         // number of outputs; -1: depends on the attributes
   { T::infer(attrs, metas) } -> std::same_as<Metas>;  // shapes and dtypes of all outputs; throws ShapeError, DTypeError
-  { T::cost(attrs, metas) } -> std::same_as<Cost>;
+  { T::cost(attrs, metas, metas) } -> std::same_as<Cost>;  // of metas as infer gives them
   { T::saves } -> std::convertible_to<Saves>;
   { T::vjp(attrs, saved, cotangents, needs) } -> std::same_as<Tensors>;  // one per input; undefined = not needed
   { T::template reference<double>(attrs, in, out) };

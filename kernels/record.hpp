@@ -13,7 +13,7 @@ struct OpRecord {
   std::string_view name;
   Saves saves;
   Metas (*infer)(const void* attrs, MetasIn in);
-  Cost (*cost)(const void* attrs, MetasIn in);
+  Cost (*cost)(const void* attrs, MetasIn in, MetasIn out);
   Tensors (*vjp)(const void* attrs, const Saved& saved, TensorsIn cotangents, Needs needs);
   std::size_t attrs_size;
   std::size_t attrs_align;
@@ -27,7 +27,9 @@ inline constexpr OpRecord record_of = {
     O::name,
     O::saves,
     [](const void* attrs, MetasIn in) { return O::infer(*static_cast<const typename O::Attrs*>(attrs), in); },
-    [](const void* attrs, MetasIn in) { return O::cost(*static_cast<const typename O::Attrs*>(attrs), in); },
+    [](const void* attrs, MetasIn in, MetasIn out) {
+      return O::cost(*static_cast<const typename O::Attrs*>(attrs), in, out);
+    },
     [](const void* attrs, const Saved& saved, TensorsIn cotangents, Needs needs) {
       return O::vjp(*static_cast<const typename O::Attrs*>(attrs), saved, cotangents, needs);
     },

@@ -20,23 +20,22 @@ ReduceAttrs reduce_axes(std::string_view op, const Shape& shape, std::span<const
 
 Metas infer_reduction(std::string_view op, const ReduceAttrs& attrs, MetasIn in) {
   if (!is_floating(in[0].dtype)) fail<DTypeError>(op, "{} is not a floating dtype", name_of(in[0].dtype));
-  Shape shape = in[0].shape;
+  const Shape& shape = in[0].shape;
   if ((attrs.axes >> shape.rank()) != 0) {
     fail<ShapeError>(op, "axes mask {:#x} is beyond the rank of {}", attrs.axes, to_string(shape));
   }
-  for (int i = shape.rank() - 1; i >= 0; --i) {
-    if (!reduces(attrs, i)) continue;
-    shape = attrs.keep ? shape.with(i, 1) : shape.removed(i);
+  InlineVector<std::int64_t, kMaxRank> dims;
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (!reduces(attrs, i)) dims.push_back(shape[i]);
+    if (reduces(attrs, i) && attrs.keep) dims.push_back(1);
   }
-  return {{shape, in[0].dtype}};
+  return {{Shape(std::span<const std::int64_t>(dims.data(), dims.size())), in[0].dtype}};
 }
 
 Shape kept_shape(const ReduceAttrs& attrs, const Shape& in) {
-  Shape shape = in;
-  for (int i = 0; i < in.rank(); ++i) {
-    if (reduces(attrs, i)) shape = shape.with(i, 1);
-  }
-  return shape;
+  InlineVector<std::int64_t, kMaxRank> dims;
+  for (int i = 0; i < in.rank(); ++i) dims.push_back(reduces(attrs, i) ? 1 : in[i]);
+  return Shape(std::span<const std::int64_t>(dims.data(), dims.size()));
 }
 
 std::int64_t reduced_count(const ReduceAttrs& attrs, const Shape& in) {

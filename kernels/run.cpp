@@ -19,21 +19,24 @@ const Tensor& checked(const OpRecord& op, std::size_t i, const Tensor& t) {
   return t;
 }
 
-InlineVector<Meta, 4> metas_of(const OpRecord& op, TensorRefs in) {
-  InlineVector<Meta, 4> metas;
-  for (std::size_t i = 0; i < in.size(); ++i) metas.push_back(checked(op, i, *in[i]).meta());
+using MetaList = InlineVector<Meta, 4>;
+
+MetaList metas_of(TensorRefs in) {
+  MetaList metas;
+  metas.reserve(in.size());
+  for (const Tensor* t : in) metas.push_back(t->meta());
   return metas;
 }
 
-Device common_device(const OpRecord& op, TensorRefs in) {
+// All operands are defined and on one device.
+void check_devices(const OpRecord& op, TensorRefs in) {
   if (in.empty()) fail<DeviceError>(op.name, "no operands and no device given");
-  const Tensor& first = *in[0];
-  for (std::size_t i = 1; i < in.size(); ++i) {
-    if (&in[i]->storage().device() != &first.storage().device()) {
-      fail<DeviceError>(op.name, "operand 0 is {}, operand {} is {}", to_string(first), i, to_string(*in[i]));
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    checked(op, i, *in[i]);
+    if (&in[i]->storage().device() != &in[0]->storage().device()) {
+      fail<DeviceError>(op.name, "operand 0 is {}, operand {} is {}", to_string(*in[0]), i, to_string(*in[i]));
     }
   }
-  return first.device();
 }
 
 [[noreturn]] void fail_missing(const OpRecord& op, const KernelTable::Entry& entry, const DeviceState& device,
@@ -58,12 +61,9 @@ const Variant& select(const OpRecord& op, const DeviceState& device, const void*
 
 // Chooses (unless `forced`) and launches.
 void launch(const OpRecord& op, const Variant* forced, const void* attrs, TensorRefs in, MetasIn in_metas,
-            std::span<Tensor> out, const Device& device) {
-  DeviceState& state = *device.state();
-  const Cost cost = op.cost(attrs, in_metas);
-  state.counters.launches.fetch_add(1, std::memory_order_relaxed);
-  state.counters.flops.fetch_add(cost.flops, std::memory_order_relaxed);
-  state.counters.bytes.fetch_add(cost.bytes_read + cost.bytes_written, std::memory_order_relaxed);
+            std::span<Tensor> out, MetasIn out_metas, DeviceState& state, Queue& queue) {
+  const Cost cost = op.cost(attrs, in_metas, out_metas);
+  state.counters.add({.launches = 1, .flops = cost.flops, .bytes = cost.bytes_read + cost.bytes_written});
   if (!state.has_storage) return;
 
   TraceSpan span(state.trace.load(std::memory_order_relaxed), TraceName::of_static(op.name), "op",
@@ -83,14 +83,13 @@ void launch(const OpRecord& op, const Variant* forced, const void* attrs, Tensor
     std::size_t copies = 0;
     for (const Tensor* t : in) copies += t->is_contiguous() ? 0 : 1;
     dense.reserve(copies);  // `used` points into it
+    if (copies > 0) state.counters.add({.layout_copies = static_cast<std::int64_t>(copies)});
     for (std::size_t i = 0; copies > 0 && i < in.size(); ++i) {
       if (in[i]->is_contiguous()) continue;
       used[i] = &dense.emplace_back(contiguous(*in[i]));
       ins[i] = operand_of(*used[i]);
-      state.counters.layout_copies.fetch_add(1, std::memory_order_relaxed);
     }
   }
-  Queue& queue = device.queue();
   if (state.synchronous) {
     chosen->launch(attrs, ins, outs, state.backend->executor(), queue, state.pool);
     return;
@@ -102,36 +101,46 @@ void launch(const OpRecord& op, const Variant* forced, const void* attrs, Tensor
   for (const Tensor& t : out) t.storage().end_use(queue, true);
 }
 
-Tensors allocate_and_launch(const OpRecord& op, const Variant* forced, const void* attrs, TensorRefs in,
-                            const Device& device) {
-  const auto metas = metas_of(op, in);
-  const Metas out_metas = op.infer(attrs, metas);
+Tensors allocate_and_launch(const OpRecord& op, const Variant* forced, const void* attrs, TensorRefs in) {
+  check_devices(op, in);
+  const MetaList metas = metas_of(in);
+  const Tensor& first = *in[0];
   Tensors out;
-  out.reserve(out_metas.size());
-  for (const Meta& m : out_metas) out.push_back(Tensor::empty(device, m.shape, m.dtype));
-  launch(op, forced, attrs, in, metas, out, device);
+  const Metas out_metas = op.infer(attrs, metas);
+  for (const Meta& m : out_metas) out.emplace_back(first.storage().device_ref(), first.own_queue(), m.shape, m.dtype);
+  launch(op, forced, attrs, in, metas, out, out_metas, first.storage().device(), first.queue());
   return out;
 }
 
 }  // namespace
 
 Tensors run(const OpRecord& op, const void* attrs, TensorRefs in) {
-  for (std::size_t i = 0; i < in.size(); ++i) checked(op, i, *in[i]);
-  return allocate_and_launch(op, nullptr, attrs, in, common_device(op, in));
-}
-
-Tensors run_on(const Device& device, const OpRecord& op, const void* attrs, TensorRefs in) {
-  return allocate_and_launch(op, nullptr, attrs, in, device);
+  return allocate_and_launch(op, nullptr, attrs, in);
 }
 
 Tensors run_variant(const OpRecord& op, const Variant& variant, const void* attrs, TensorRefs in) {
-  for (std::size_t i = 0; i < in.size(); ++i) checked(op, i, *in[i]);
-  return allocate_and_launch(op, &variant, attrs, in, common_device(op, in));
+  return allocate_and_launch(op, &variant, attrs, in);
+}
+
+Tensors run_on(const Device& device, const OpRecord& op, const void* attrs, TensorRefs in) {
+  if (!in.empty()) {
+    check_devices(op, in);
+    if (&in[0]->storage().device() != device.state().get()) {
+      fail<DeviceError>(op.name, "operand 0 is {}, to be run on {}", to_string(*in[0]), device.name());
+    }
+  }
+  const MetaList metas = metas_of(in);
+  Tensors out;
+  const Metas out_metas = op.infer(attrs, metas);
+  for (const Meta& m : out_metas) out.push_back(Tensor::empty(device, m.shape, m.dtype));
+  launch(op, nullptr, attrs, in, metas, out, out_metas, *device.state(), device.queue());
+  return out;
 }
 
 void run_into(const OpRecord& op, const void* attrs, TensorRefs in, std::span<Tensor> out, bool in_place) {
-  const auto metas = metas_of(op, in);
-  const Device device = common_device(op, in);
+  check_devices(op, in);
+  const MetaList metas = metas_of(in);
+  DeviceState& device = in[0]->storage().device();
   const Metas expected = op.infer(attrs, metas);
   if (out.size() != expected.size()) {
     fail<ShapeError>(op.name, "{} outputs given, the op has {}", out.size(), expected.size());
@@ -142,8 +151,8 @@ void run_into(const OpRecord& op, const void* attrs, TensorRefs in, std::span<Te
                        to_string(expected[o].shape));
     }
     if (!out[o].is_contiguous()) fail<LayoutError>(op.name, "output {} is not contiguous", o);
-    if (&out[o].storage().device() != device.state().get()) {
-      fail<DeviceError>(op.name, "output {} is {}, the operands are on {}", o, to_string(out[o]), device.name());
+    if (&out[o].storage().device() != &device) {
+      fail<DeviceError>(op.name, "output {} is {}, the operands are on {}", o, to_string(out[o]), device.name);
     }
     int allowed = 1;
     for (const Tensor* t : in) {
@@ -157,7 +166,7 @@ void run_into(const OpRecord& op, const void* attrs, TensorRefs in, std::span<Te
       fail<AliasError>(op.name, "output {} has {} other owner(s)", o, out[o].storage().owners() - allowed);
     }
   }
-  launch(op, nullptr, attrs, in, metas, out, device);
+  launch(op, nullptr, attrs, in, metas, out, expected, device, in[0]->queue());
 }
 
 }  // namespace lamina

@@ -20,10 +20,10 @@ void run_update(const typename Op::Attrs& attrs, std::span<Tensor> values, std::
   for (const Tensor& g : gradients) dense.push_back(contiguous(g));
   std::vector<Tensor> out;
   out.reserve(values.size() * (1 + state.size()));
-  DeviceCounters& counters = values[0].device().counters();
+  DeviceCounts counts;
   auto add_output = [&](Tensor& value) {
     const bool in_place = value.sole() && value.is_contiguous();
-    (in_place ? counters.updates_in_place : counters.updates_copied).fetch_add(1, std::memory_order_relaxed);
+    (in_place ? counts.updates_in_place : counts.updates_copied) += 1;
     out.push_back(in_place ? value : Tensor::empty(value.device(), value.shape(), value.dtype()));
   };
   std::vector<const Tensor*> in;
@@ -37,6 +37,7 @@ void run_update(const typename Op::Attrs& attrs, std::span<Tensor> values, std::
     for (Tensor& t : s) add_output(t);
   }
   run_into(record_of<Op>, &attrs, in, out, true);
+  values[0].storage().device().counters.add(counts);
   std::size_t o = 0;
   for (Tensor& v : values) v = std::move(out[o++]);
   for (std::vector<Tensor>& s : state) {

@@ -71,7 +71,8 @@ int ops(const std::string& name) {
       }
       std::vector<Meta> metas;
       for (const SampleOperand& o : op.samples.front().inputs) metas.push_back({o.shape, o.dtype});
-      const Cost cost = op.record->cost(op.samples.front().attrs.get(), metas);
+      const void* attrs = op.samples.front().attrs.get();
+      const Cost cost = op.record->cost(attrs, metas, op.record->infer(attrs, metas));
       table.add({std::string(op.record->name), "yes", kinds,
                  fmt::format("{} FLOP, {} B read, {} B written", cost.flops, cost.bytes_read, cost.bytes_written)});
       continue;

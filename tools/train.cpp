@@ -196,7 +196,7 @@ void Run::train_step() {
   const auto start = Clock::now();
   Trace* trace = tracing_;
   TraceSpan step_span(trace, "step", "step", {.step = step_});
-  const std::int64_t flops_before = device_.counters().flops.load();
+  const std::int64_t flops_before = device_.counts().flops;
 
   Batch batch;
   {
@@ -230,7 +230,7 @@ void Run::train_step() {
   step_span.end();
   ++step_;
   examples_ += size;
-  const std::int64_t flops = device_.counters().flops.load() - flops_before;
+  const std::int64_t flops = device_.counts().flops - flops_before;
   flops_ += flops;
   if (size > 0) flops_sequential_ += static_cast<double>(flops) / static_cast<double>(size);
   peak_bytes_ = std::max(peak_bytes_, device_.memory().peak_bytes);

@@ -67,8 +67,7 @@ Metas Attention::infer(const Attrs& attrs, MetasIn in) {
 }
 
 // A pair: two products over the features; scale, compare, subtract, exp, add. A query: divide, logarithm, add.
-Cost Attention::cost(const Attrs& attrs, MetasIn in) {
-  const Metas out = infer(attrs, in);
+Cost Attention::cost(const Attrs& attrs, MetasIn in, MetasIn out) {
   const std::int64_t d = in[0].shape[3];
   const Pairs p = pairs_of(attrs, in[0].shape, in[1].shape);
   return stream_cost(p.pairs * (4 * d + 5) + p.rows * (d + 2), in, out);
@@ -169,8 +168,7 @@ Metas AttentionGrad::infer(const Attrs& attrs, MetasIn in) {
 }
 
 // A pair: five products over the features; scale, subtract, exp, subtract, multiply, scale. A query: dy . y.
-Cost AttentionGrad::cost(const Attrs& attrs, MetasIn in) {
-  const Metas out = infer(attrs, in);
+Cost AttentionGrad::cost(const Attrs& attrs, MetasIn in, MetasIn out) {
   const Shape& q = in[1].shape;
   const std::int64_t d = q[3];
   const Pairs p = pairs_of(attrs, q, in[2].shape);

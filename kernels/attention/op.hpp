@@ -14,7 +14,7 @@ struct Attention {
   static constexpr std::string_view name = "attention";
   static constexpr int outputs = 2;
   static Metas infer(const Attrs&, MetasIn in);
-  static Cost cost(const Attrs&, MetasIn in);
+  static Cost cost(const Attrs&, MetasIn in, MetasIn out);
   static constexpr Keep kKeep = keep_inputs({0, 1, 2}) | keep_outputs({0, 1});
   static constexpr Saves saves{.for_operand = {kKeep, kKeep, kKeep}, .unsplit = true};
   static Tensors vjp(const Attrs&, const Saved&, TensorsIn cotangents, Needs);
@@ -31,7 +31,7 @@ struct AttentionGrad {
   static constexpr std::string_view name = "attention_grad";
   static constexpr int outputs = 3;
   static Metas infer(const Attrs&, MetasIn in);
-  static Cost cost(const Attrs&, MetasIn in);
+  static Cost cost(const Attrs&, MetasIn in, MetasIn out);
   static constexpr Saves saves{};
   static Tensors vjp(const Attrs&, const Saved&, TensorsIn cotangents, Needs);
   template <class Real>

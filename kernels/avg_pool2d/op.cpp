@@ -25,8 +25,7 @@ Metas AvgPool2d::infer(const Attrs& attrs, MetasIn in) {
 }
 
 // An addition an element read, a division a window.
-Cost AvgPool2d::cost(const Attrs& attrs, MetasIn in) {
-  const Metas out = infer(attrs, in);
+Cost AvgPool2d::cost(const Attrs& attrs, MetasIn in, MetasIn out) {
   return stream_cost(elements_read(attrs.window, in[0].shape, out[0].shape) + out[0].shape.count(), in, out);
 }
 
@@ -76,8 +75,7 @@ Metas AvgPool2dGrad::infer(const Attrs& attrs, MetasIn in) {
   return {{shape, in[0].dtype}};
 }
 
-Cost AvgPool2dGrad::cost(const Attrs& attrs, MetasIn in) {
-  const Metas out = infer(attrs, in);
+Cost AvgPool2dGrad::cost(const Attrs& attrs, MetasIn in, MetasIn out) {
   return stream_cost(elements_read(attrs.pool.window, out[0].shape, in[0].shape) + in[0].shape.count(), in, out);
 }
 

@@ -62,8 +62,8 @@ Metas BatchNorm::infer(const Attrs& attrs, MetasIn in) {
 }
 
 // An element: 1 for the mean, 3 for the variance, 4 for the result. A channel: two divisions; add, sqrt, divide.
-Cost BatchNorm::cost(const Attrs& attrs, MetasIn in) {
-  return stream_cost(8 * in[0].shape.count() + 5 * in[0].shape[1], in, infer(attrs, in));
+Cost BatchNorm::cost(const Attrs&, MetasIn in, MetasIn out) {
+  return stream_cost(8 * in[0].shape.count() + 5 * in[0].shape[1], in, out);
 }
 
 Tensors BatchNorm::vjp(const Attrs& attrs, const Saved& saved, TensorsIn cotangents, Needs needs) {
@@ -137,8 +137,8 @@ Metas BatchNormGrad::infer(const Attrs& attrs, MetasIn in) {
 }
 
 // An element: 5 for the sums, 6 for the result. A channel: rstd 3, its product with gamma, two divisions.
-Cost BatchNormGrad::cost(const Attrs& attrs, MetasIn in) {
-  return stream_cost(11 * in[1].shape.count() + 6 * in[1].shape[1], in, infer(attrs, in));
+Cost BatchNormGrad::cost(const Attrs&, MetasIn in, MetasIn out) {
+  return stream_cost(11 * in[1].shape.count() + 6 * in[1].shape[1], in, out);
 }
 
 Tensors BatchNormGrad::vjp(const Attrs&, const Saved&, TensorsIn, Needs) { no_gradient(name); }
@@ -199,8 +199,8 @@ Metas BatchNormInference::infer(const Attrs& attrs, MetasIn in) {
   return {in[0]};
 }
 
-Cost BatchNormInference::cost(const Attrs& attrs, MetasIn in) {
-  return stream_cost(4 * in[0].shape.count() + 3 * in[0].shape[1], in, infer(attrs, in));
+Cost BatchNormInference::cost(const Attrs&, MetasIn in, MetasIn out) {
+  return stream_cost(4 * in[0].shape.count() + 3 * in[0].shape[1], in, out);
 }
 
 Tensors BatchNormInference::vjp(const Attrs& attrs, const Saved& saved, TensorsIn cotangents, Needs needs) {
@@ -242,8 +242,8 @@ Metas BatchNormInferenceGrad::infer(const Attrs& attrs, MetasIn in) {
 }
 
 // An element: 5 for the sums, 1 for the result. A channel: rstd 3, scale 1, dmean 1, dvariance 3.
-Cost BatchNormInferenceGrad::cost(const Attrs& attrs, MetasIn in) {
-  return stream_cost(6 * in[1].shape.count() + 8 * in[1].shape[1], in, infer(attrs, in));
+Cost BatchNormInferenceGrad::cost(const Attrs&, MetasIn in, MetasIn out) {
+  return stream_cost(6 * in[1].shape.count() + 8 * in[1].shape[1], in, out);
 }
 
 Tensors BatchNormInferenceGrad::vjp(const Attrs&, const Saved&, TensorsIn, Needs) { no_gradient(name); }

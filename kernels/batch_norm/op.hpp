@@ -16,7 +16,7 @@ struct BatchNorm {
   static constexpr std::string_view name = "batch_norm";
   static constexpr int outputs = 3;
   static Metas infer(const Attrs&, MetasIn in);
-  static Cost cost(const Attrs&, MetasIn in);
+  static Cost cost(const Attrs&, MetasIn in, MetasIn out);
   static constexpr Keep kKeep = keep_inputs({0, 1}) | keep_outputs({1, 2});
   static constexpr Saves saves{.for_operand = {kKeep, kKeep, kKeep}, .unsplit = true};
   static Tensors vjp(const Attrs&, const Saved&, TensorsIn cotangents, Needs);
@@ -32,7 +32,7 @@ struct BatchNormGrad {
   static constexpr std::string_view name = "batch_norm_grad";
   static constexpr int outputs = 3;
   static Metas infer(const Attrs&, MetasIn in);
-  static Cost cost(const Attrs&, MetasIn in);
+  static Cost cost(const Attrs&, MetasIn in, MetasIn out);
   static constexpr Saves saves{};
   static Tensors vjp(const Attrs&, const Saved&, TensorsIn cotangents, Needs);
   template <class Real>
@@ -47,7 +47,7 @@ struct BatchNormInference {
   static constexpr std::string_view name = "batch_norm_inference";
   static constexpr int outputs = 1;
   static Metas infer(const Attrs&, MetasIn in);
-  static Cost cost(const Attrs&, MetasIn in);
+  static Cost cost(const Attrs&, MetasIn in, MetasIn out);
   static constexpr Keep kKeep = keep_inputs({0, 1, 3, 4});
   static constexpr Saves saves{.for_operand = {kKeep, kKeep, kKeep, kKeep, kKeep}, .unsplit = true};
   static Tensors vjp(const Attrs&, const Saved&, TensorsIn cotangents, Needs);
@@ -63,7 +63,7 @@ struct BatchNormInferenceGrad {
   static constexpr std::string_view name = "batch_norm_inference_grad";
   static constexpr int outputs = 5;
   static Metas infer(const Attrs&, MetasIn in);
-  static Cost cost(const Attrs&, MetasIn in);
+  static Cost cost(const Attrs&, MetasIn in, MetasIn out);
   static constexpr Saves saves{};
   static Tensors vjp(const Attrs&, const Saved&, TensorsIn cotangents, Needs);
   template <class Real>

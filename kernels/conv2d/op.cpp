@@ -112,8 +112,7 @@ Metas Conv2d::infer(const Attrs& a, MetasIn in) {
        in[0].dtype}};
 }
 
-Cost Conv2d::cost(const Attrs& attrs, MetasIn in) {
-  const Metas out = infer(attrs, in);
+Cost Conv2d::cost(const Attrs&, MetasIn in, MetasIn out) {
   const Shape& weight = in[1].shape;
   const std::int64_t bias = in.size() > 2 ? out[0].shape.count() : 0;
   return stream_cost(flops_of(out[0].shape, weight[1], weight[2], weight[3]) + bias, in, out);
@@ -225,9 +224,9 @@ Metas Conv2dInputGrad::infer(const Attrs& a, MetasIn in) {
   return {{Shape{dy[0], channels, a.size[0], a.size[1]}, in[0].dtype}};
 }
 
-Cost Conv2dInputGrad::cost(const Attrs& attrs, MetasIn in) {
+Cost Conv2dInputGrad::cost(const Attrs&, MetasIn in, MetasIn out) {
   const Shape& weight = in[1].shape;
-  return stream_cost(flops_of(in[0].shape, weight[1], weight[2], weight[3]), in, infer(attrs, in));
+  return stream_cost(flops_of(in[0].shape, weight[1], weight[2], weight[3]), in, out);
 }
 
 // Linear in both operands: its gradients are the other two of the three.
@@ -283,8 +282,7 @@ Metas Conv2dWeightGrad::infer(const Attrs& a, MetasIn in) {
   return {{Shape{dy[1], x[1] / a.conv.groups, a.size[0], a.size[1]}, in[0].dtype}};
 }
 
-Cost Conv2dWeightGrad::cost(const Attrs& attrs, MetasIn in) {
-  const Metas out = infer(attrs, in);
+Cost Conv2dWeightGrad::cost(const Attrs&, MetasIn in, MetasIn out) {
   const Shape& weight = out[0].shape;
   return stream_cost(flops_of(in[0].shape, weight[1], weight[2], weight[3]), in, out);
 }

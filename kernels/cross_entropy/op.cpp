@@ -54,11 +54,10 @@ Metas CrossEntropy::infer(const Attrs& attrs, MetasIn in) {
 
 // A class: compare, subtract, exp, add; smoothing: subtract, subtract, add. A row: log, two subtractions, the sum;
 // smoothing: two products and a sum. The loss: one division for the mean.
-Cost CrossEntropy::cost(const Attrs& attrs, MetasIn in) {
+Cost CrossEntropy::cost(const Attrs& attrs, MetasIn in, MetasIn out) {
   const bool smooth = attrs.label_smoothing > 0;
   const std::int64_t rows = in[1].shape.count();
-  return stream_cost((smooth ? 7 : 4) * in[0].shape.count() + (smooth ? 7 : 4) * rows + (attrs.mean ? 1 : 0), in,
-                     infer(attrs, in));
+  return stream_cost((smooth ? 7 : 4) * in[0].shape.count() + (smooth ? 7 : 4) * rows + (attrs.mean ? 1 : 0), in, out);
 }
 
 Tensors CrossEntropy::vjp(const Attrs& attrs, const Saved& saved, TensorsIn cotangents, Needs) {
@@ -146,8 +145,8 @@ Metas CrossEntropyGrad::infer(const Attrs& attrs, MetasIn in) {
 
 // A class: subtract, exp, divide, subtract the smoothing, scale. A row: subtract the label's share. The scale: one
 // division for the mean.
-Cost CrossEntropyGrad::cost(const Attrs& attrs, MetasIn in) {
-  return stream_cost(5 * in[1].shape.count() + in[2].shape.count() + (attrs.mean ? 1 : 0), in, infer(attrs, in));
+Cost CrossEntropyGrad::cost(const Attrs& attrs, MetasIn in, MetasIn out) {
+  return stream_cost(5 * in[1].shape.count() + in[2].shape.count() + (attrs.mean ? 1 : 0), in, out);
 }
 
 Tensors CrossEntropyGrad::vjp(const Attrs&, const Saved&, TensorsIn, Needs) { no_gradient(name); }

@@ -19,7 +19,7 @@ Metas Dropout::infer(const Attrs& attrs, MetasIn in) {
 }
 
 // The products with 1 / (1 - rate), dropped or not. Drawing the mask is integer work and not counted.
-Cost Dropout::cost(const Attrs&, MetasIn in) { return elementwise_cost(1, in, in[0]); }
+Cost Dropout::cost(const Attrs&, MetasIn in, MetasIn out) { return elementwise_cost(1, in, out); }
 
 Tensors Dropout::vjp(const Attrs& attrs, const Saved&, TensorsIn cotangents, Needs) {
   return {dropout(cotangents[0], attrs)};

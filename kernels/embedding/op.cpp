@@ -32,8 +32,7 @@ Metas Embedding::infer(const Attrs&, MetasIn in) {
 }
 
 // Reads the rows picked, not the table.
-Cost Embedding::cost(const Attrs& attrs, MetasIn in) {
-  const Metas out = infer(attrs, in);
+Cost Embedding::cost(const Attrs&, MetasIn in, MetasIn out) {
   // The rows read; where ids repeat, each row once at most comes from memory.
   return {0, in[0].bytes() + std::min(out[0].bytes(), in[1].bytes()), out[0].bytes()};
 }
@@ -84,9 +83,7 @@ Metas EmbeddingGrad::infer(const Attrs& attrs, MetasIn in) {
   return {{{attrs.rows, dy.back(1)}, in[0].dtype}};
 }
 
-Cost EmbeddingGrad::cost(const Attrs& attrs, MetasIn in) {
-  return stream_cost(in[0].shape.count(), in, infer(attrs, in));
-}
+Cost EmbeddingGrad::cost(const Attrs&, MetasIn in, MetasIn out) { return stream_cost(in[0].shape.count(), in, out); }
 
 Tensors EmbeddingGrad::vjp(const Attrs&, const Saved&, TensorsIn, Needs) { no_gradient(name); }
 

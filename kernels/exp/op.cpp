@@ -11,7 +11,7 @@ namespace lamina {
 
 Metas Exp::infer(const Attrs&, MetasIn in) { return infer_elementwise(name, in); }
 
-Cost Exp::cost(const Attrs&, MetasIn in) { return elementwise_cost(1, in, in[0]); }
+Cost Exp::cost(const Attrs&, MetasIn in, MetasIn out) { return elementwise_cost(1, in, out); }
 
 Tensors Exp::vjp(const Attrs&, const Saved& saved, TensorsIn cotangents, Needs) {
   return {mul(cotangents[0], saved.output(0))};

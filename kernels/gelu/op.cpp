@@ -12,7 +12,9 @@ namespace lamina {
 Metas Gelu::infer(const Attrs&, MetasIn in) { return infer_elementwise(name, in); }
 
 // Tanh form: x^3 2, the sum 2, the scale 1, tanh 1, 1 + t, and two products. Erf form: scale, erf, sum, two products.
-Cost Gelu::cost(const Attrs& attrs, MetasIn in) { return elementwise_cost(attrs.tanh_form ? 9 : 5, in, in[0]); }
+Cost Gelu::cost(const Attrs& attrs, MetasIn in, MetasIn out) {
+  return elementwise_cost(attrs.tanh_form ? 9 : 5, in, out);
+}
 
 Tensors Gelu::vjp(const Attrs& attrs, const Saved& saved, TensorsIn cotangents, Needs) {
   return {apply<GeluGrad>(attrs, {}, cotangents[0], saved.input(0))};
@@ -61,7 +63,9 @@ LAMINA_INSTANTIATE_REFERENCE(Gelu);
 
 Metas GeluGrad::infer(const Attrs&, MetasIn in) { return infer_same(name, in); }
 
-Cost GeluGrad::cost(const Attrs& attrs, MetasIn in) { return elementwise_cost(attrs.tanh_form ? 19 : 11, in, in[0]); }
+Cost GeluGrad::cost(const Attrs& attrs, MetasIn in, MetasIn out) {
+  return elementwise_cost(attrs.tanh_form ? 19 : 11, in, out);
+}
 
 Tensors GeluGrad::vjp(const Attrs&, const Saved&, TensorsIn, Needs) { no_gradient(name); }
 

@@ -12,7 +12,7 @@ struct Gelu {
   static constexpr std::string_view name = "gelu";
   static constexpr int outputs = 1;
   static Metas infer(const Attrs&, MetasIn in);
-  static Cost cost(const Attrs&, MetasIn in);
+  static Cost cost(const Attrs&, MetasIn in, MetasIn out);
   static constexpr Saves saves{.for_operand = {keep_inputs({0})}};
   static Tensors vjp(const Attrs&, const Saved&, TensorsIn cotangents, Needs);
   template <class Real>
@@ -28,7 +28,7 @@ struct GeluGrad {
   static constexpr std::string_view name = "gelu_grad";
   static constexpr int outputs = 1;
   static Metas infer(const Attrs&, MetasIn in);
-  static Cost cost(const Attrs&, MetasIn in);
+  static Cost cost(const Attrs&, MetasIn in, MetasIn out);
   static constexpr Saves saves{};
   static Tensors vjp(const Attrs&, const Saved&, TensorsIn cotangents, Needs);
   template <class Real>

@@ -16,7 +16,7 @@ struct LayerNorm {
   static constexpr std::string_view name = "layer_norm";
   static constexpr int outputs = 3;
   static Metas infer(const Attrs&, MetasIn in);
-  static Cost cost(const Attrs&, MetasIn in);
+  static Cost cost(const Attrs&, MetasIn in, MetasIn out);
   static constexpr Keep kKeep = keep_inputs({0, 1}) | keep_outputs({1, 2});
   static constexpr Saves saves{.for_operand = {kKeep, kKeep, kKeep}, .unsplit = true};
   static Tensors vjp(const Attrs&, const Saved&, TensorsIn cotangents, Needs);
@@ -32,7 +32,7 @@ struct LayerNormGrad {
   static constexpr std::string_view name = "layer_norm_grad";
   static constexpr int outputs = 3;
   static Metas infer(const Attrs&, MetasIn in);
-  static Cost cost(const Attrs&, MetasIn in);
+  static Cost cost(const Attrs&, MetasIn in, MetasIn out);
   static constexpr Saves saves{};
   static Tensors vjp(const Attrs&, const Saved&, TensorsIn cotangents, Needs);
   template <class Real>

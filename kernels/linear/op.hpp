@@ -15,7 +15,7 @@ struct Linear {
   static constexpr std::string_view name = "linear";
   static constexpr int outputs = 1;
   static Metas infer(const Attrs&, MetasIn in);
-  static Cost cost(const Attrs&, MetasIn in);
+  static Cost cost(const Attrs&, MetasIn in, MetasIn out);
   static constexpr Saves saves{.for_operand = {keep_inputs({1}), keep_inputs({0})}};
   static Tensors vjp(const Attrs&, const Saved&, TensorsIn cotangents, Needs);
   template <class Real>
@@ -33,7 +33,7 @@ struct LinearActivated {
   static constexpr std::string_view name = "linear_activated";
   static constexpr int outputs = 1;
   static Metas infer(const Attrs&, MetasIn in);
-  static Cost cost(const Attrs&, MetasIn in);
+  static Cost cost(const Attrs&, MetasIn in, MetasIn out);
   static constexpr Saves saves{
       .for_operand = {keep_inputs({1}) | keep_outputs({0}), keep_inputs({0}) | keep_outputs({0}), keep_outputs({0})}};
   static Tensors vjp(const Attrs&, const Saved&, TensorsIn cotangents, Needs);

@@ -11,7 +11,7 @@ namespace lamina {
 
 Metas Log::infer(const Attrs&, MetasIn in) { return infer_elementwise(name, in); }
 
-Cost Log::cost(const Attrs&, MetasIn in) { return elementwise_cost(1, in, in[0]); }
+Cost Log::cost(const Attrs&, MetasIn in, MetasIn out) { return elementwise_cost(1, in, out); }
 
 Tensors Log::vjp(const Attrs&, const Saved& saved, TensorsIn cotangents, Needs) {
   return {div(cotangents[0], saved.input(0))};

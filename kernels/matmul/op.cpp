@@ -39,17 +39,18 @@ Metas Matmul::infer(const Attrs& attrs, MetasIn in) {
     fail<ShapeError>(name, "operand 1: inner dimension {} does not match {}; shapes {}{} x {}{}", inner_b, inner_a,
                      to_string(a), attrs.transpose_a ? "^T" : "", to_string(b), attrs.transpose_b ? "^T" : "");
   }
+  const std::int64_t rows = a.back(attrs.transpose_a ? 1 : 2), columns = b.back(attrs.transpose_b ? 2 : 1);
+  if (a.rank() == 2 && b.rank() == 2) return {{Shape{rows, columns}, in[0].dtype}};
   Shape shape;
   if (!broadcast_shapes(leading(a), leading(b), shape)) {
     fail<ShapeError>(name, "operand 1: leading dims of {} do not broadcast with those of {}", to_string(b),
                      to_string(a));
   }
-  shape = shape.inserted(shape.rank(), a.back(attrs.transpose_a ? 1 : 2));
-  return {{shape.inserted(shape.rank(), b.back(attrs.transpose_b ? 2 : 1)), in[0].dtype}};
+  shape = shape.inserted(shape.rank(), rows);
+  return {{shape.inserted(shape.rank(), columns), in[0].dtype}};
 }
 
-Cost Matmul::cost(const Attrs& attrs, MetasIn in) {
-  const Metas out = infer(attrs, in);
+Cost Matmul::cost(const Attrs& attrs, MetasIn in, MetasIn out) {
   return stream_cost(2 * out[0].shape.count() * in[0].shape.back(attrs.transpose_a ? 2 : 1), in, out);
 }
 
@@ -59,8 +60,8 @@ Tensors Matmul::vjp(const Attrs& attrs, const Saved& saved, TensorsIn cotangents
   Tensors gradients(2);
   if (needs[0]) {
     const Tensor& b = saved.input(1);
-    const Tensor da = ta ? matmul(b, dc, {tb, true}) : matmul(dc, b, {false, !tb});
-    gradients[0] = sum_to(da, saved.input_meta(0).shape);
+    Tensor da = ta ? matmul(b, dc, {tb, true}) : matmul(dc, b, {false, !tb});
+    gradients[0] = sum_to(std::move(da), saved.input_meta(0).shape);
   }
   if (needs[1]) {
     const Tensor& a = saved.input(0);

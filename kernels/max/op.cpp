@@ -21,10 +21,7 @@ Metas infer_extremum(std::string_view op, const ReduceAttrs& attrs, MetasIn in) 
   return out;
 }
 
-Cost extremum_cost(const ReduceAttrs& attrs, MetasIn in) {
-  const Metas out = infer_reduction("extremum", attrs, in);
-  return stream_cost(in[0].shape.count(), in, out);
-}
+Cost extremum_cost(MetasIn in, MetasIn out) { return stream_cost(in[0].shape.count(), in, out); }
 
 // Keeps NaN once there; `better(a, b)`: a replaces b.
 template <class Real, class Better>
@@ -46,7 +43,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 }  // namespace
 
 Metas Max::infer(const Attrs& attrs, MetasIn in) { return infer_extremum(name, attrs, in); }
-Cost Max::cost(const Attrs& attrs, MetasIn in) { return extremum_cost(attrs, in); }
+Cost Max::cost(const Attrs&, MetasIn in, MetasIn out) { return extremum_cost(in, out); }
 Tensors Max::vjp(const Attrs& attrs, const Saved& saved, TensorsIn cotangents, Needs) {
   return extremum_vjp(attrs, saved, cotangents);
 }
@@ -58,7 +55,7 @@ std::vector<Sample<Max::Attrs>> Max::samples() { return reduction_samples(Fill::
 LAMINA_INSTANTIATE_REFERENCE(Max);
 
 Metas Min::infer(const Attrs& attrs, MetasIn in) { return infer_extremum(name, attrs, in); }
-Cost Min::cost(const Attrs& attrs, MetasIn in) { return extremum_cost(attrs, in); }
+Cost Min::cost(const Attrs&, MetasIn in, MetasIn out) { return extremum_cost(in, out); }
 Tensors Min::vjp(const Attrs& attrs, const Saved& saved, TensorsIn cotangents, Needs) {
   return extremum_vjp(attrs, saved, cotangents);
 }
@@ -84,7 +81,7 @@ Metas ExtremumGrad::infer(const Attrs& attrs, MetasIn in) {
   return {in[1]};
 }
 
-Cost ExtremumGrad::cost(const Attrs&, MetasIn in) { return elementwise_cost(1, in, in[1]); }
+Cost ExtremumGrad::cost(const Attrs&, MetasIn in, MetasIn out) { return elementwise_cost(1, in, out); }
 
 Tensors ExtremumGrad::vjp(const Attrs&, const Saved&, TensorsIn, Needs) { no_gradient(name); }
 

@@ -13,7 +13,7 @@ struct MaxPool2d {
   static constexpr std::string_view name = "max_pool2d";
   static constexpr int outputs = 2;
   static Metas infer(const Attrs&, MetasIn in);
-  static Cost cost(const Attrs&, MetasIn in);
+  static Cost cost(const Attrs&, MetasIn in, MetasIn out);
   static constexpr Saves saves{.for_operand = {keep_outputs({1})}};
   static Tensors vjp(const Attrs&, const Saved&, TensorsIn cotangents, Needs);
   template <class Real>
@@ -30,7 +30,7 @@ struct MaxPool2dGrad {
   static constexpr std::string_view name = "max_pool2d_grad";
   static constexpr int outputs = 1;
   static Metas infer(const Attrs&, MetasIn in);
-  static Cost cost(const Attrs&, MetasIn in);
+  static Cost cost(const Attrs&, MetasIn in, MetasIn out);
   static constexpr Saves saves{};
   static Tensors vjp(const Attrs&, const Saved&, TensorsIn cotangents, Needs);
   template <class Real>

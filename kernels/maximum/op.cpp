@@ -46,7 +46,7 @@ std::vector<Sample<Attrs>> samples_apart() {
 
 Metas Maximum::infer(const Attrs&, MetasIn in) { return infer_elementwise(name, in); }
 
-Cost Maximum::cost(const Attrs& attrs, MetasIn in) { return elementwise_cost(1, in, infer(attrs, in)[0]); }
+Cost Maximum::cost(const Attrs&, MetasIn in, MetasIn out) { return elementwise_cost(1, in, out); }
 
 Tensors Maximum::vjp(const Attrs&, const Saved& saved, TensorsIn cotangents, Needs needs) {
   return gradients_of(false, saved, cotangents[0], needs);
@@ -63,7 +63,7 @@ LAMINA_INSTANTIATE_REFERENCE(Maximum);
 
 Metas Minimum::infer(const Attrs&, MetasIn in) { return infer_elementwise(name, in); }
 
-Cost Minimum::cost(const Attrs& attrs, MetasIn in) { return elementwise_cost(1, in, infer(attrs, in)[0]); }
+Cost Minimum::cost(const Attrs&, MetasIn in, MetasIn out) { return elementwise_cost(1, in, out); }
 
 Tensors Minimum::vjp(const Attrs&, const Saved& saved, TensorsIn cotangents, Needs needs) {
   return gradients_of(true, saved, cotangents[0], needs);
@@ -87,7 +87,7 @@ Metas MaximumGrad::infer(const Attrs&, MetasIn in) {
   return out;
 }
 
-Cost MaximumGrad::cost(const Attrs&, MetasIn in) { return elementwise_cost(1, in, in[0]); }
+Cost MaximumGrad::cost(const Attrs&, MetasIn in, MetasIn out) { return elementwise_cost(1, in, out); }
 
 Tensors MaximumGrad::vjp(const Attrs&, const Saved&, TensorsIn, Needs) { no_gradient(name); }
 

@@ -8,7 +8,7 @@ namespace lamina {
 
 Metas Mul::infer(const Attrs&, MetasIn in) { return infer_elementwise(name, in); }
 
-Cost Mul::cost(const Attrs& attrs, MetasIn in) { return elementwise_cost(1, in, infer(attrs, in)[0]); }
+Cost Mul::cost(const Attrs&, MetasIn in, MetasIn out) { return elementwise_cost(1, in, out); }
 
 Tensors Mul::vjp(const Attrs&, const Saved& saved, TensorsIn cotangents, Needs needs) {
   const Tensor& dy = cotangents[0];

@@ -8,7 +8,7 @@ namespace lamina {
 
 Metas Neg::infer(const Attrs&, MetasIn in) { return infer_elementwise(name, in); }
 
-Cost Neg::cost(const Attrs&, MetasIn in) { return elementwise_cost(0, in, in[0]); }
+Cost Neg::cost(const Attrs&, MetasIn in, MetasIn out) { return elementwise_cost(0, in, out); }
 
 Tensors Neg::vjp(const Attrs&, const Saved&, TensorsIn cotangents, Needs) { return {neg(cotangents[0])}; }
 

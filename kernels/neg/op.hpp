@@ -10,7 +10,7 @@ struct Neg {
   static constexpr std::string_view name = "neg";
   static constexpr int outputs = 1;
   static Metas infer(const Attrs&, MetasIn in);
-  static Cost cost(const Attrs&, MetasIn in);
+  static Cost cost(const Attrs&, MetasIn in, MetasIn out);
   static constexpr Saves saves{};
   static Tensors vjp(const Attrs&, const Saved&, TensorsIn cotangents, Needs);
   template <class Real>

@@ -8,7 +8,7 @@ namespace lamina {
 
 Metas Offset::infer(const Attrs&, MetasIn in) { return infer_elementwise(name, in); }
 
-Cost Offset::cost(const Attrs&, MetasIn in) { return elementwise_cost(1, in, in[0]); }
+Cost Offset::cost(const Attrs&, MetasIn in, MetasIn out) { return elementwise_cost(1, in, out); }
 
 Tensors Offset::vjp(const Attrs&, const Saved&, TensorsIn cotangents, Needs) { return {cotangents[0]}; }
 

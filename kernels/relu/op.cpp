@@ -8,7 +8,7 @@ namespace lamina {
 
 Metas Relu::infer(const Attrs&, MetasIn in) { return infer_elementwise(name, in); }
 
-Cost Relu::cost(const Attrs&, MetasIn in) { return elementwise_cost(1, in, in[0]); }
+Cost Relu::cost(const Attrs&, MetasIn in, MetasIn out) { return elementwise_cost(1, in, out); }
 
 Tensors Relu::vjp(const Attrs&, const Saved& saved, TensorsIn cotangents, Needs) {
   return {apply<ReluGrad>({}, {}, cotangents[0], saved.output(0))};
@@ -25,7 +25,7 @@ LAMINA_INSTANTIATE_REFERENCE(Relu);
 
 Metas ReluGrad::infer(const Attrs&, MetasIn in) { return infer_same(name, in); }
 
-Cost ReluGrad::cost(const Attrs&, MetasIn in) { return elementwise_cost(1, in, in[0]); }
+Cost ReluGrad::cost(const Attrs&, MetasIn in, MetasIn out) { return elementwise_cost(1, in, out); }
 
 Tensors ReluGrad::vjp(const Attrs&, const Saved&, TensorsIn, Needs) { no_gradient(name); }
 

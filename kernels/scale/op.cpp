@@ -8,7 +8,7 @@ namespace lamina {
 
 Metas Scale::infer(const Attrs&, MetasIn in) { return infer_elementwise(name, in); }
 
-Cost Scale::cost(const Attrs&, MetasIn in) { return elementwise_cost(1, in, in[0]); }
+Cost Scale::cost(const Attrs&, MetasIn in, MetasIn out) { return elementwise_cost(1, in, out); }
 
 Tensors Scale::vjp(const Attrs& attrs, const Saved&, TensorsIn cotangents, Needs) {
   return {scale(cotangents[0], attrs.factor)};

@@ -10,7 +10,7 @@ namespace lamina {
 
 Metas Sigmoid::infer(const Attrs&, MetasIn in) { return infer_elementwise(name, in); }
 
-Cost Sigmoid::cost(const Attrs&, MetasIn in) { return elementwise_cost(3, in, in[0]); }
+Cost Sigmoid::cost(const Attrs&, MetasIn in, MetasIn out) { return elementwise_cost(3, in, out); }
 
 Tensors Sigmoid::vjp(const Attrs&, const Saved& saved, TensorsIn cotangents, Needs) {
   return {apply<SigmoidGrad>({}, {}, cotangents[0], saved.output(0))};
@@ -28,7 +28,7 @@ LAMINA_INSTANTIATE_REFERENCE(Sigmoid);
 
 Metas SigmoidGrad::infer(const Attrs&, MetasIn in) { return infer_same(name, in); }
 
-Cost SigmoidGrad::cost(const Attrs&, MetasIn in) { return elementwise_cost(3, in, in[0]); }
+Cost SigmoidGrad::cost(const Attrs&, MetasIn in, MetasIn out) { return elementwise_cost(3, in, out); }
 
 Tensors SigmoidGrad::vjp(const Attrs&, const Saved&, TensorsIn, Needs) { no_gradient(name); }
 

@@ -15,7 +15,7 @@ struct Slice {
   static constexpr std::string_view name = "slice";
   static constexpr int outputs = 1;
   static Metas infer(const Attrs&, MetasIn in);
-  static Cost cost(const Attrs&, MetasIn in);
+  static Cost cost(const Attrs&, MetasIn in, MetasIn out);
   static constexpr Saves saves{};
   static Tensors vjp(const Attrs&, const Saved&, TensorsIn cotangents, Needs);
   template <class Real>
@@ -36,7 +36,7 @@ struct SliceGrad {
   static constexpr std::string_view name = "slice_grad";
   static constexpr int outputs = 1;
   static Metas infer(const Attrs&, MetasIn in);
-  static Cost cost(const Attrs&, MetasIn in);
+  static Cost cost(const Attrs&, MetasIn in, MetasIn out);
   static constexpr Saves saves{};
   static Tensors vjp(const Attrs&, const Saved&, TensorsIn cotangents, Needs);
   template <class Real>

@@ -68,7 +68,7 @@ std::vector<Sample<SoftmaxAttrs>> softmax_samples(int operands) {
 Metas Softmax::infer(const Attrs& attrs, MetasIn in) { return infer_softmax(name, attrs, in); }
 
 // An element: compare, subtract, exp, add, divide.
-Cost Softmax::cost(const Attrs&, MetasIn in) { return elementwise_cost(5, in, in[0]); }
+Cost Softmax::cost(const Attrs&, MetasIn in, MetasIn out) { return elementwise_cost(5, in, out); }
 
 Tensors Softmax::vjp(const Attrs& attrs, const Saved& saved, TensorsIn cotangents, Needs) {
   return {apply<SoftmaxGrad>(attrs, {}, cotangents[0], saved.output(0))};
@@ -98,7 +98,7 @@ LAMINA_INSTANTIATE_REFERENCE(Softmax);
 
 Metas SoftmaxGrad::infer(const Attrs& attrs, MetasIn in) { return infer_softmax(name, attrs, in); }
 
-Cost SoftmaxGrad::cost(const Attrs&, MetasIn in) { return elementwise_cost(4, in, in[0]); }
+Cost SoftmaxGrad::cost(const Attrs&, MetasIn in, MetasIn out) { return elementwise_cost(4, in, out); }
 
 Tensors SoftmaxGrad::vjp(const Attrs&, const Saved&, TensorsIn, Needs) { no_gradient(name); }
 
@@ -128,8 +128,8 @@ LAMINA_INSTANTIATE_REFERENCE(SoftmaxGrad);
 Metas LogSoftmax::infer(const Attrs& attrs, MetasIn in) { return infer_softmax(name, attrs, in); }
 
 // An element: compare, subtract, exp, add; subtract twice. A row: log.
-Cost LogSoftmax::cost(const Attrs& attrs, MetasIn in) {
-  return stream_cost(6 * in[0].shape.count() + row_count(attrs, in[0].shape), in, in.first(1));
+Cost LogSoftmax::cost(const Attrs& attrs, MetasIn in, MetasIn out) {
+  return stream_cost(6 * in[0].shape.count() + row_count(attrs, in[0].shape), in, out);
 }
 
 Tensors LogSoftmax::vjp(const Attrs& attrs, const Saved& saved, TensorsIn cotangents, Needs) {
@@ -159,7 +159,7 @@ LAMINA_INSTANTIATE_REFERENCE(LogSoftmax);
 
 Metas LogSoftmaxGrad::infer(const Attrs& attrs, MetasIn in) { return infer_softmax(name, attrs, in); }
 
-Cost LogSoftmaxGrad::cost(const Attrs&, MetasIn in) { return elementwise_cost(4, in, in[0]); }
+Cost LogSoftmaxGrad::cost(const Attrs&, MetasIn in, MetasIn out) { return elementwise_cost(4, in, out); }
 
 Tensors LogSoftmaxGrad::vjp(const Attrs&, const Saved&, TensorsIn, Needs) { no_gradient(name); }
 

@@ -12,7 +12,7 @@ namespace lamina {
 
 Metas Sqrt::infer(const Attrs&, MetasIn in) { return infer_elementwise(name, in); }
 
-Cost Sqrt::cost(const Attrs&, MetasIn in) { return elementwise_cost(1, in, in[0]); }
+Cost Sqrt::cost(const Attrs&, MetasIn in, MetasIn out) { return elementwise_cost(1, in, out); }
 
 Tensors Sqrt::vjp(const Attrs&, const Saved& saved, TensorsIn cotangents, Needs) {
   return {div(scale(cotangents[0], 0.5), saved.output(0))};

@@ -9,7 +9,7 @@ namespace lamina {
 
 Metas Sub::infer(const Attrs&, MetasIn in) { return infer_elementwise(name, in); }
 
-Cost Sub::cost(const Attrs& attrs, MetasIn in) { return elementwise_cost(1, in, infer(attrs, in)[0]); }
+Cost Sub::cost(const Attrs&, MetasIn in, MetasIn out) { return elementwise_cost(1, in, out); }
 
 Tensors Sub::vjp(const Attrs&, const Saved& saved, TensorsIn cotangents, Needs needs) {
   const Tensor& dy = cotangents[0];

@@ -7,10 +7,7 @@ namespace lamina {
 
 Metas Sum::infer(const Attrs& attrs, MetasIn in) { return infer_reduction(name, attrs, in); }
 
-Cost Sum::cost(const Attrs& attrs, MetasIn in) {
-  const Metas out = infer(attrs, in);
-  return stream_cost(in[0].shape.count(), in, out);
-}
+Cost Sum::cost(const Attrs&, MetasIn in, MetasIn out) { return stream_cost(in[0].shape.count(), in, out); }
 
 Tensors Sum::vjp(const Attrs& attrs, const Saved& saved, TensorsIn cotangents, Needs) {
   const Shape& shape = saved.input_meta(0).shape;

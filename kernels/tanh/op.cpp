@@ -10,7 +10,7 @@ namespace lamina {
 
 Metas Tanh::infer(const Attrs&, MetasIn in) { return infer_elementwise(name, in); }
 
-Cost Tanh::cost(const Attrs&, MetasIn in) { return elementwise_cost(1, in, in[0]); }
+Cost Tanh::cost(const Attrs&, MetasIn in, MetasIn out) { return elementwise_cost(1, in, out); }
 
 Tensors Tanh::vjp(const Attrs&, const Saved& saved, TensorsIn cotangents, Needs) {
   return {apply<TanhGrad>({}, {}, cotangents[0], saved.output(0))};
@@ -28,7 +28,7 @@ LAMINA_INSTANTIATE_REFERENCE(Tanh);
 
 Metas TanhGrad::infer(const Attrs&, MetasIn in) { return infer_same(name, in); }
 
-Cost TanhGrad::cost(const Attrs&, MetasIn in) { return elementwise_cost(3, in, in[0]); }
+Cost TanhGrad::cost(const Attrs&, MetasIn in, MetasIn out) { return elementwise_cost(3, in, out); }
 
 Tensors TanhGrad::vjp(const Attrs&, const Saved&, TensorsIn, Needs) { no_gradient(name); }
 

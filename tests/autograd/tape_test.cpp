@@ -110,7 +110,7 @@ TEST_F(TapeTest, TwoHalvesFromKeptCotangentsAreTheWholeBitForBit) {
   const Var loss = net.loss(tape, x);
   Pass pass = tape.pass();
   pass.seed(loss, Tensor::from(cpu, {}, {1.0f}));
-  const auto flops = [&] { return cpu.counters().flops.load(); };
+  const auto flops = [&] { return cpu.counts().flops; };
   const auto before = flops();
   pass.run({x});
   const auto half = flops();
@@ -131,7 +131,7 @@ TEST_F(TapeTest, TwoHalvesDoNoWorkTwice) {
     const Var loss = net.loss(tape, x);
     Pass pass = tape.pass();
     pass.seed(loss, Tensor::from(cpu, {}, {1.0f}));
-    const auto before = cpu.counters().flops.load();
+    const auto before = cpu.counts().flops;
     if (split) {
       pass.run({x});
       pass.run({tape.param(net.w1), tape.param(net.w2)});
@@ -139,7 +139,7 @@ TEST_F(TapeTest, TwoHalvesDoNoWorkTwice) {
     } else {
       pass.run_all();
     }
-    return cpu.counters().flops.load() - before;
+    return cpu.counts().flops - before;
   };
   EXPECT_EQ(cost(true), cost(false));
 }
@@ -170,9 +170,9 @@ TEST_F(TapeTest, WantedSetsPruneWork) {
     const Var loss = net.loss(tape, x);
     Pass pass = tape.pass();
     pass.seed(loss, Tensor::from(cpu, {}, {1.0f}));
-    const auto before = cpu.counters().flops.load();
+    const auto before = cpu.counts().flops;
     inputs_only ? pass.run({x}) : pass.run_all();
-    return cpu.counters().flops.load() - before;
+    return cpu.counts().flops - before;
   };
   EXPECT_LT(cost(true), cost(false));
 }
@@ -470,9 +470,9 @@ TEST_F(TapeTest, ShapeDeviceGivesShapesAndCost) {
   Tape tape;
   const Var y = matmul(tape.input(Tensor::empty(shape, {128, 4096})), tape.param(w));
   EXPECT_EQ(y.shape(), (Shape{128, 4096}));
-  EXPECT_EQ(shape.counters().flops.load(), 2ll * 128 * 4096 * 4096);
+  EXPECT_EQ(shape.counts().flops, 2ll * 128 * 4096 * 4096);
   tape.backward(sum(y));
-  EXPECT_GT(shape.counters().flops.load(), 3 * 2ll * 128 * 4096 * 4096);
+  EXPECT_GT(shape.counts().flops, 3 * 2ll * 128 * 4096 * 4096);
   EXPECT_EQ(shape.memory().live_bytes, 0);
 }
 

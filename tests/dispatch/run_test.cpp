@@ -86,17 +86,17 @@ TEST_F(RunTest, in_place_beside_an_operand) {
 }
 
 TEST_F(RunTest, operands_are_made_dense_only_where_a_kernel_asks) {
-  const std::int64_t before = device.counters().layout_copies;
+  const std::int64_t before = device.counts().layout_copies;
   EXPECT_EQ(to_vector<float>(add(a.transpose(0, 1), Tensor::from(device, {}, {1.0f}))),
             (std::vector<float>{2, 5, 3, 6, 4, 7}));
-  EXPECT_EQ(device.counters().layout_copies, before);
+  EXPECT_EQ(device.counts().layout_copies, before);
 }
 
 TEST_F(RunTest, counters) {
-  const std::int64_t launches = device.counters().launches, flops = device.counters().flops;
+  const std::int64_t launches = device.counts().launches, flops = device.counts().flops;
   add(a, b);
-  EXPECT_EQ(device.counters().launches, launches + 1);
-  EXPECT_EQ(device.counters().flops, flops + 6);
+  EXPECT_EQ(device.counts().launches, launches + 1);
+  EXPECT_EQ(device.counts().flops, flops + 6);
 }
 
 TEST_F(RunTest, no_operands_and_no_device) { EXPECT_THROW(run(record_of<Add>, &attrs, {}), DeviceError); }
@@ -182,8 +182,8 @@ TEST(ShapeDeviceTest, infers_and_counts_without_elements) {
   const Tensor x = Tensor::empty(shapes, {1 << 20, 1 << 20});
   const Tensor y = gelu(add(x, Tensor::empty(shapes, {1 << 20})));
   EXPECT_EQ(y.shape(), x.shape());
-  EXPECT_EQ(shapes.counters().launches, 2);
-  EXPECT_EQ(shapes.counters().flops, 10 * x.count());
+  EXPECT_EQ(shapes.counts().launches, 2);
+  EXPECT_EQ(shapes.counts().flops, 10 * x.count());
   EXPECT_THROW(add(x, Tensor::empty(shapes, {7})), ShapeError);
   EXPECT_THROW(to_vector<float>(y), DeviceError);
 }

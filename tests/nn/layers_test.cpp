@@ -104,8 +104,7 @@ TEST(Models, KnownParameterCountsAndCosts) {
     (*model)(tape.constant(Tensor::empty(shape, k.example.inserted(0, 1))));
     (void)tape;
     // Norms, activations and biases are counted too: a few percent.
-    EXPECT_NEAR(static_cast<double>(shape.counters().flops.load()) / 2e9, k.forward_gmac, 0.03 * k.forward_gmac)
-        << k.spec;
+    EXPECT_NEAR(static_cast<double>(shape.counts().flops) / 2e9, k.forward_gmac, 0.03 * k.forward_gmac) << k.spec;
   }
 }
 

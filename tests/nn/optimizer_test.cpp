@@ -77,15 +77,15 @@ TEST_F(OptimizerTest, AbsentGradientLeavesTheParameterAlone) {
 TEST_F(OptimizerTest, WritesInPlaceUnlessSomebodyHoldsTheValue) {
   auto o = make({.name = "sgd"});
   o->step(gradients(1), 0.1);
-  const auto copied = cpu.counters().updates_copied.load();
-  const auto in_place = cpu.counters().updates_in_place.load();
+  const auto copied = cpu.counts().updates_copied;
+  const auto in_place = cpu.counts().updates_in_place;
   o->step(gradients(1), 0.1);
-  EXPECT_EQ(cpu.counters().updates_copied.load(), copied);
-  EXPECT_EQ(cpu.counters().updates_in_place.load(), in_place + 4);  // two values, two velocities
+  EXPECT_EQ(cpu.counts().updates_copied, copied);
+  EXPECT_EQ(cpu.counts().updates_in_place, in_place + 4);  // two values, two velocities
   const Tensor held = w.value();
   const auto before = to_vector<float>(held);
   o->step(gradients(1), 0.1);
-  EXPECT_EQ(cpu.counters().updates_copied.load(), copied + 1);
+  EXPECT_EQ(cpu.counts().updates_copied, copied + 1);
   EXPECT_EQ(to_vector<float>(held), before);
 }
 

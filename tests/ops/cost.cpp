@@ -43,7 +43,7 @@ Findings check_cost(const OpInfo& op, Problems problems) {
     };
     try {
       const std::vector<Meta> metas = p.in_metas();
-      const Cost cost = op.record->cost(p.attrs, metas);
+      const Cost cost = op.record->cost(p.attrs, metas, p.out);
       const Cost streamed = stream_cost(0, metas, p.out);
       if (cost.bytes_written != streamed.bytes_written) {
         found(

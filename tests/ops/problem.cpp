@@ -90,7 +90,7 @@ Problem make_problem(const OpInfo& op, std::string name, const void* attrs, std:
   p.in = std::move(in);
   const std::vector<Meta> metas = p.in_metas();
   p.out = op.record->infer(attrs, metas);
-  p.cost = op.record->cost(attrs, metas);
+  p.cost = op.record->cost(attrs, metas, p.out);
   return p;
 }
 

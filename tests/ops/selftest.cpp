@@ -261,8 +261,8 @@ TEST_F(SelfTest, crash_on_an_empty_operand) {
 
 TEST_F(SelfTest, wrong_flops) {
   OpRecord record = *gelu.record;
-  record.cost = [](const void* attrs, MetasIn in) {
-    Cost cost = honest_record->cost(attrs, in);
+  record.cost = [](const void* attrs, MetasIn in, MetasIn out) {
+    Cost cost = honest_record->cost(attrs, in, out);
     cost.flops += 1;
     return cost;
   };
@@ -271,8 +271,8 @@ TEST_F(SelfTest, wrong_flops) {
 
 TEST_F(SelfTest, wrong_bytes) {
   OpRecord record = *gelu.record;
-  record.cost = [](const void* attrs, MetasIn in) {
-    Cost cost = honest_record->cost(attrs, in);
+  record.cost = [](const void* attrs, MetasIn in, MetasIn out) {
+    Cost cost = honest_record->cost(attrs, in, out);
     cost.bytes_read -= 1;
     cost.bytes_written -= 2;
     return cost;
@@ -397,7 +397,7 @@ TEST_F(SelfTest, gradient_that_is_not_zero_without_elements) {
   OpInfo op = find_op("add");
   OpRecord record = *op.record;
   record.infer = [](const void*, MetasIn in) { return Metas{{{0}, in[0].dtype}}; };
-  record.cost = [](const void*, MetasIn in) { return stream_cost(0, in, {}); };
+  record.cost = [](const void*, MetasIn in, MetasIn) { return stream_cost(0, in, {}); };
   record.vjp = [](const void*, const Saved& saved, TensorsIn cotangents, Needs needs) {
     Tensors g(2);
     for (std::size_t i = 0; i < 2; ++i) {

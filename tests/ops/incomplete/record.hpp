@@ -18,7 +18,7 @@ struct Orphan {
   static Metas infer(const Attrs&, MetasIn in) { return {in[0]}; }
 #endif
 #ifndef OMIT_COST
-  static Cost cost(const Attrs&, MetasIn in) { return stream_cost(0, in, in); }
+  static Cost cost(const Attrs&, MetasIn in, MetasIn out) { return stream_cost(0, in, in); }
 #endif
 #ifndef OMIT_SAVES
   static constexpr Saves saves{};
