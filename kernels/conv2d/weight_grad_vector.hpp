@@ -45,6 +45,14 @@ Size make_runs(const TapAxis& rows, const TapAxis& columns, const CopyLayout& la
   return count;
 }
 
+/// Adds what `from` holds in [first, last) to `to`, and empties it.
+void move_sums(float* from, float* to, Size first, Size last) {
+  for (Size q = first; q < last; q += kLanes) {
+    store(to + q, load(to + q) + load(from + q));
+    store(from + q, vf{});
+  }
+}
+
 void run_tap_weight_grad(const TapWeightGrad& g, Executor& executor, MemoryPool& pool) {
   const TapAxis &rows = g.rows, &columns = g.columns;
   const Size taps = Size{rows.taps} * columns.taps, depth = g.channels * taps;
@@ -77,7 +85,10 @@ void run_tap_weight_grad(const TapWeightGrad& g, Executor& executor, MemoryPool&
 
   const std::size_t run_bytes = static_cast<std::size_t>(round_up(taps * Size{sizeof(TapRun)}, 64));
   const std::size_t offset_bytes = static_cast<std::size_t>(round_up(depth * Size{sizeof(Size)}, 64));
-  const std::size_t sum_bytes = static_cast<std::size_t>(splits * g.groups * sum_floats) * sizeof(float);
+  // Ranges of more than kUnitChain units have a second set, to which the first is added every so many.
+  const Size set = g.groups * sum_floats;
+  const bool chained = div_up(units, splits) > kUnitChain;
+  const std::size_t sum_bytes = static_cast<std::size_t>((chained ? 2 : 1) * splits * set) * sizeof(float);
   const Scratch shared(pool, run_bytes + offset_bytes + sum_bytes);
   std::byte* memory = reinterpret_cast<std::byte*>(shared.floats());
   TapRun* runs = reinterpret_cast<TapRun*>(memory);
@@ -111,11 +122,15 @@ void run_tap_weight_grad(const TapWeightGrad& g, Executor& executor, MemoryPool&
   auto job = [&](Size n) {
     const Size part = n % parts, group = n / parts % g.groups, split = n / parts / g.groups;
     const Size block_first = part * part_blocks, block_last = least(blocks, block_first + part_blocks);
-    float* own = sums + (split * g.groups + group) * sum_floats;
+    float* const own = sums + split * set + group * sum_floats;
+    float* const total = chained ? own + splits * set : own;
     // Parts of one (split, group) own different blocks of its sums.
-    const Size zero_from = few ? 0 : block_first * 2 * kLanes * depth;
-    const Size zero_to = few ? sum_floats : least(padded, block_last * 2 * kLanes) * depth;
-    for (Size q = zero_from; q < zero_to; q += kLanes) store(own + q, vf{});
+    const Size own_from = few ? 0 : block_first * 2 * kLanes * depth;
+    const Size own_to = few ? sum_floats : least(padded, block_last * 2 * kLanes) * depth;
+    for (Size q = own_from; q < own_to; q += kLanes) {
+      store(own + q, vf{});
+      store(total + q, vf{});
+    }
 
     const Scratch scratch(pool,
                           static_cast<std::size_t>(copy_floats + (few ? 0 : unit_pixels * 2 * kLanes)) * sizeof(float));
@@ -123,6 +138,7 @@ void run_tap_weight_grad(const TapWeightGrad& g, Executor& executor, MemoryPool&
     float* packed = copy + copy_floats;
     const Size first = units * split / splits, last = units * (split + 1) / splits;
     for (Size u = first; u < last; ++u) {
+      if (chained && u > first && (u - first) % kUnitChain == 0) move_sums(own, total, own_from, own_to);
       const Size m0 = u / bands * together, i0 = u % bands * band;
       const Size images = least(together, g.images - m0), height = least(band, rows.size - i0);
       fill_copy(rows, columns, layout, g.in + m0 * in_image + group * g.channels * in_plane, in_image, images,
@@ -178,6 +194,7 @@ void run_tap_weight_grad(const TapWeightGrad& g, Executor& executor, MemoryPool&
         }
       }
     }
+    if (chained) move_sums(own, total, own_from, own_to);
   };
   const Size jobs = splits * g.groups * parts;
   if (jobs == 1) {
@@ -188,8 +205,7 @@ void run_tap_weight_grad(const TapWeightGrad& g, Executor& executor, MemoryPool&
 
   auto finish = [&](Size n) {
     const Size group = n / vectors, v = n % vectors;
-    const float* from = sums + group * sum_floats;
-    const Size set = g.groups * sum_floats;
+    const float* from = sums + (chained ? splits * set : 0) + group * sum_floats;
     float* dw = g.dw + group * g.outputs * depth;
     if (few) {
       for (Size k = 0; k < g.outputs * depth; ++k) {

@@ -1,6 +1,11 @@
 // Register tiles of the weight gradient: lanes of output channels, or of pixels where these are few.
 // Included by vector.hpp (no include guard).
 
+// A float takes at most kChain products before it is added to the unit's sum, a unit's sum at most kChain of those, and
+// the sum of units kUnitChain of these: however long the whole is, its digits are lost to short chains only.
+inline constexpr Size kChain = 64;
+inline constexpr Size kUnitChain = 16;
+
 /// sums[run][tap of the run][vector] += over rows and columns, x at the run's positions times the lanes of dy.
 using WeightTile = void (*)(const float* x, const Size* runs, Size images, Size image, Size rows, Size columns,
                             Size pitch, const float* dy, float* sums);
@@ -9,40 +14,56 @@ template <int kRuns, int kTaps, int kVectors>
 void weight_tile(const float* x, const Size* runs, Size images, Size image, Size rows, Size columns, Size pitch,
                  const float* dy, float* sums) {
   vf acc[kRuns][kTaps][kVectors] = {};
+  alignas(64) float unit[kRuns * kTaps * kVectors * kLanes];
+  store_zeros(unit, kRuns * kTaps * kVectors * kLanes);
+  auto add_to = [&](float* to) __attribute__((always_inline)) {
+    LAMINA_UNROLL
+    for (int r = 0; r < kRuns; ++r) {
+      LAMINA_UNROLL
+      for (int k = 0; k < kTaps; ++k) {
+        LAMINA_UNROLL
+        for (int v = 0; v < kVectors; ++v) {
+          float* place = to + ((r * kTaps + k) * kVectors + v) * kLanes;
+          store(place, load(place) + acc[r][k][v]);
+          acc[r][k][v] = vf{};
+        }
+      }
+    }
+  };
+  Size chain = 0;
   for (Size m = 0; m < images; ++m) {
     for (Size i = 0; i < rows; ++i) {
       const float* at[kRuns];
       LAMINA_UNROLL
       for (int r = 0; r < kRuns; ++r) at[r] = x + m * image + i * pitch + runs[r];
-      for (Size j = 0; j < columns; ++j) {
-        vf lanes[kVectors];
-        LAMINA_UNROLL
-        for (int v = 0; v < kVectors; ++v) lanes[v] = load(dy + v * kLanes);
-        LAMINA_UNROLL
-        for (int r = 0; r < kRuns; ++r) {
-          LAMINA_UNROLL
-          for (int k = 0; k < kTaps; ++k) {
-            const vf pixel = broadcast(at[r][j + k]);
-            LAMINA_UNROLL
-            for (int v = 0; v < kVectors; ++v) acc[r][k][v] = fma(pixel, lanes[v], acc[r][k][v]);
-          }
+      for (Size j = 0; j < columns;) {
+        const Size end = least(columns, j + kChain);
+        chain += end - j;
+        if (chain > kChain) {
+          add_to(unit);
+          chain = end - j;
         }
-        dy += kVectors * kLanes;
-        LAMINA_BARRIER();
+        for (; j < end; ++j) {
+          vf lanes[kVectors];
+          LAMINA_UNROLL
+          for (int v = 0; v < kVectors; ++v) lanes[v] = load(dy + v * kLanes);
+          LAMINA_UNROLL
+          for (int r = 0; r < kRuns; ++r) {
+            LAMINA_UNROLL
+            for (int k = 0; k < kTaps; ++k) {
+              const vf pixel = broadcast(at[r][j + k]);
+              LAMINA_UNROLL
+              for (int v = 0; v < kVectors; ++v) acc[r][k][v] = fma(pixel, lanes[v], acc[r][k][v]);
+            }
+          }
+          dy += kVectors * kLanes;
+          LAMINA_BARRIER();
+        }
       }
     }
   }
-  LAMINA_UNROLL
-  for (int r = 0; r < kRuns; ++r) {
-    LAMINA_UNROLL
-    for (int k = 0; k < kTaps; ++k) {
-      LAMINA_UNROLL
-      for (int v = 0; v < kVectors; ++v) {
-        float* to = sums + ((r * kTaps + k) * kVectors + v) * kLanes;
-        store(to, load(to) + acc[r][k][v]);
-      }
-    }
-  }
+  add_to(unit);
+  for (int s = 0; s < kRuns * kTaps * kVectors * kLanes; s += kLanes) store(sums + s, load(sums + s) + load(unit + s));
 }
 
 /// How many of `left` runs the next tile takes, and the tile.
@@ -116,22 +137,34 @@ WeightTileChoice weight_tile_of(Size left, Size taps, Size vectors) {
 template <int kTaps>
 void weight_lanes(const float* x, const Size* taps, Size rows, Size columns, Size pitch, const float* dy, float* sums) {
   vf acc[kTaps] = {};
-  const Size whole = columns / kLanes * kLanes, tail = columns - whole;
-  const vi mask = first_lanes(tail);
+  vf unit[kTaps] = {};
+  const vi mask = first_lanes(columns % kLanes);
+  Size chain = 0;
   for (Size i = 0; i < rows; ++i, x += pitch, dy += columns) {
-    for (Size j = 0; j < whole; j += kLanes) {
-      const vf d = load(dy + j);
-      LAMINA_UNROLL
-      for (int t = 0; t < kTaps; ++t) acc[t] = fma(load(x + taps[t] + j), d, acc[t]);
-    }
-    if (tail > 0) {
-      const vf d = load_first(dy + whole, tail);
-      LAMINA_UNROLL
-      for (int t = 0; t < kTaps; ++t) {
-        acc[t] = fma(float_of(bits_of(load(x + taps[t] + whole)) & mask), d, acc[t]);
+    for (Size j = 0; j < columns;) {
+      const Size end = least(columns, j + kChain * kLanes), vectors = div_up(end - j, kLanes);
+      chain += vectors;
+      if (chain > kChain) {
+        LAMINA_UNROLL
+        for (int t = 0; t < kTaps; ++t) {
+          unit[t] += acc[t];
+          acc[t] = vf{};
+        }
+        chain = vectors;
+      }
+      for (; j + kLanes <= end; j += kLanes) {
+        const vf d = load(dy + j);
+        LAMINA_UNROLL
+        for (int t = 0; t < kTaps; ++t) acc[t] = fma(load(x + taps[t] + j), d, acc[t]);
+      }
+      if (j < end) {
+        const vf d = load_first(dy + j, end - j);
+        LAMINA_UNROLL
+        for (int t = 0; t < kTaps; ++t) acc[t] = fma(float_of(bits_of(load(x + taps[t] + j)) & mask), d, acc[t]);
+        j = end;
       }
     }
   }
   LAMINA_UNROLL
-  for (int t = 0; t < kTaps; ++t) store(sums + t * kLanes, load(sums + t * kLanes) + acc[t]);
+  for (int t = 0; t < kTaps; ++t) store(sums + t * kLanes, load(sums + t * kLanes) + (unit[t] + acc[t]));
 }
