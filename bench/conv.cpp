@@ -1,15 +1,10 @@
 // Convolution on one thread: name, pass, milliseconds of processor time (minimum of the repeats), GFLOP/s.
 // bench/conv_torch.py is the peer and prints the same rows. LAMINA_ISA=avx2 limits the instruction set.
 //   conv [part of a name] [seconds a row] [part of a pass]
-#include <fmt/core.h>
-#include <time.h>
-
-#include <algorithm>
 #include <cstdlib>
-#include <limits>
 #include <string_view>
 
-#include "lamina/core/rng.hpp"
+#include "lamina/bench/rows.hpp"
 #include "lamina/kernels/conv2d/op.hpp"
 #include "lamina/kernels/cpu/device.hpp"
 
@@ -31,32 +26,6 @@ constexpr Case kCases[] = {
     {"c512_7", 8, 512, 7, 512, 3, 1, 1, 1},     {"depthwise64_28", 16, 64, 28, 64, 3, 1, 1, 64},
 };
 
-template <class F>
-double best(F f, double seconds) {
-  auto now = [] {
-    timespec t{};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-  };
-  f();
-  double least = std::numeric_limits<double>::infinity(), spent = 0;
-  while (spent < seconds) {
-    const double start = now();
-    f();
-    const double took = now() - start;
-    least = std::min(least, took);
-    spent += took;
-  }
-  return least;
-}
-
-Tensor normal(const Device& device, const Shape& shape, std::uint64_t key) {
-  const Rng rng(key);
-  std::vector<float> values(static_cast<std::size_t>(shape.count()));
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(rng.normal(0, i));
-  return Tensor::from(device, shape, values);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -73,9 +42,7 @@ int main(int argc, char** argv) {
     const double flops = static_cast<double>(2 * dy.count() * (c.c / c.groups) * c.kernel * c.kernel);
     auto row = [&](std::string_view pass, auto f) {
       if (pass.find(only_pass) == std::string_view::npos) return;
-      const double t = best(f, seconds);
-      fmt::print("{:16} {:12} {:9.3f} ms {:8.1f} GFLOP/s\n", c.name, pass, t * 1e3, flops / t * 1e-9);
-      std::fflush(stdout);
+      print_row(c.name, pass, best(f, seconds), flops, "GFLOP/s");
     };
     row("forward", [&] { conv2d(x, w, attrs); });
     row("input_grad", [&] { apply<Conv2dInputGrad>({attrs, {c.h, c.h}}, {}, dy, w); });

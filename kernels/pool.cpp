@@ -20,6 +20,11 @@ Shape pooled_shape(std::string_view op, const Window2d& w, const Meta& x) {
   return shape;
 }
 
+WindowAxis window_axis(const Window2d& window, std::size_t dim, const Shape& image, const Shape& pooled) {
+  const int d = 2 + static_cast<int>(dim);
+  return {image[d], pooled[d], window.kernel[dim], window.stride[dim], window.padding[dim]};
+}
+
 std::vector<std::pair<std::string, std::pair<Shape, Window2d>>> pool_cases() {
   return {{"halves", {{2, 3, 6, 8}, {}}},
           {"overlap", {{2, 2, 7, 9}, {{3, 3}, {2, 2}, {1, 1}}}},

@@ -27,6 +27,23 @@ inline Range pool_range(const Window2d& w, std::size_t dim, std::int64_t o, std:
   return {std::max<std::int64_t>(first, 0), std::min(first + w.kernel[dim], extent)};
 }
 
+/// One dim of a pooling as kernels see it. Which elements a window has, and which windows an element is in, as [lo,
+/// hi); the latter is empty where windows leave gaps.
+struct WindowAxis {
+  std::int64_t extent, outputs;
+  std::int64_t kernel, stride, padding;
+
+  Range elements_of(std::int64_t window) const {
+    const std::int64_t first = window * stride - padding, end = first + kernel;
+    return {first < 0 ? 0 : first, end < extent ? end : extent};
+  }
+  Range windows_of(std::int64_t element) const {
+    const std::int64_t at = element + padding, end = at / stride + 1;
+    return {at < kernel ? 0 : (at - kernel) / stride + 1, end < outputs ? end : outputs};
+  }
+};
+WindowAxis window_axis(const Window2d& window, std::size_t dim, const Shape& image, const Shape& pooled);
+
 /// Windows that overlap, leave gaps, are padded, do not divide the image; images of one element and none.
 std::vector<std::pair<std::string, std::pair<Shape, Window2d>>> pool_cases();
 

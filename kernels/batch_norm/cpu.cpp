@@ -31,24 +31,24 @@ namespace lamina {
 
 template <>
 std::span<const Variant> cpu_variants<BatchNorm>() {
-  static constexpr Variant table[] = {LAMINA_F32_VARIANTS(BatchNorm, "batch_norm", batch_norm)};
+  static constexpr Variant table[] = {LAMINA_REDUCE_VARIANTS(BatchNorm, "batch_norm", batch_norm_in)};
   return table;
 }
 template <>
 std::span<const Variant> cpu_variants<BatchNormGrad>() {
-  static constexpr Variant table[] = {LAMINA_F32_VARIANTS(BatchNormGrad, "batch_norm_grad", batch_norm_grad)};
+  static constexpr Variant table[] = {LAMINA_REDUCE_VARIANTS(BatchNormGrad, "batch_norm_grad", batch_norm_grad_in)};
   return table;
 }
 template <>
 std::span<const Variant> cpu_variants<BatchNormInference>() {
   static constexpr Variant table[] = {
-      LAMINA_F32_VARIANTS(BatchNormInference, "batch_norm_inference", batch_norm_inference)};
+      LAMINA_REDUCE_VARIANTS(BatchNormInference, "batch_norm_inference", batch_norm_inference_in)};
   return table;
 }
 template <>
 std::span<const Variant> cpu_variants<BatchNormInferenceGrad>() {
   static constexpr Variant table[] = {
-      LAMINA_F32_VARIANTS(BatchNormInferenceGrad, "batch_norm_inference_grad", batch_norm_inference_grad)};
+      LAMINA_REDUCE_VARIANTS(BatchNormInferenceGrad, "batch_norm_inference_grad", batch_norm_inference_grad_in)};
   return table;
 }
 

@@ -75,8 +75,7 @@ struct BatchNormInferenceGrad {
 /// (x - mean) / sqrt(variance + epsilon) * gamma + beta with the statistics of the batch, per channel of x (N,C,...).
 /// Returns three values: y, mean (C) and the biased variance (C). Gradients for x, gamma and beta, through
 /// the statistics too. Throws ShapeError for rank < 2, for gamma or beta other than (C), and for exactly one value a
-/// channel; ValueError unless epsilon > 0. Of an empty batch the statistics are 0. f32 has vector kernels; bf16 and f16
-/// run the reference.
+/// channel; ValueError unless epsilon > 0. Of an empty batch the statistics are 0. bf16 and f16 are computed in f32.
 template <TensorLike X, TensorLike G, TensorLike B>
 auto batch_norm(const X& x, const G& gamma, const B& beta, BatchNormAttrs attrs = {},
                 const SourceLocation& at = SourceLocation::current()) {

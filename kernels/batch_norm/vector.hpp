@@ -1,6 +1,7 @@
 // Two ways through x (N,C,space). Where a channel's runs are long, lanes go along them. Where they are shorter than a
 // vector (dense layers have space 1), lanes go across the C * space columns of a batch row, and the columns of a
 // channel are added at the end.
+#include "lamina/kernels/cpu/simd/in_floats.hpp"
 #include "lamina/kernels/cpu/simd/reduce.hpp"
 
 inline constexpr std::int64_t kColumns = 512;  // of a tile, in the second way
@@ -314,4 +315,22 @@ void batch_norm_inference_grad(const Launch<BatchNormInferenceGrad::Attrs>& laun
       c, params, launch.executor, [&](std::int64_t at, std::int64_t m, const vf* p) __attribute__((always_inline)) {
         store_part(dx + at, load_part(dy + at, m) * p[0], m);
       });
+}
+
+// Of any storage.
+template <class T>
+void batch_norm_in(const Launch<BatchNorm::Attrs>& launch) {
+  in_floats<T>(launch, batch_norm);
+}
+template <class T>
+void batch_norm_grad_in(const Launch<BatchNormGrad::Attrs>& launch) {
+  in_floats<T>(launch, batch_norm_grad);
+}
+template <class T>
+void batch_norm_inference_in(const Launch<BatchNormInference::Attrs>& launch) {
+  in_floats<T>(launch, batch_norm_inference);
+}
+template <class T>
+void batch_norm_inference_grad_in(const Launch<BatchNormInferenceGrad::Attrs>& launch) {
+  in_floats<T>(launch, batch_norm_inference_grad);
 }

@@ -4,6 +4,7 @@
 #include "lamina/kernels/conv2d/op.hpp"
 #include "lamina/kernels/conv2d/plan.hpp"
 #include "lamina/kernels/cpu/gemm.hpp"
+#include "lamina/kernels/cpu/reduce.hpp"
 #include "lamina/kernels/cpu/scratch.hpp"
 #include "lamina/kernels/cpu/table.hpp"
 
@@ -101,13 +102,6 @@ std::vector<PhaseAxis> phases_of(const Conv2dAttrs& a, std::size_t d, std::int64
   return phases;
 }
 
-constexpr Support kOtherDtype = Support::no("other dtype");
-
-template <class O>
-Support supports(const typename O::Attrs&, Operands in, Operands out) {
-  return all_floating<DType::f32>(in, out) ? Support::yes() : kOtherDtype;
-}
-
 // x, weight and y of the convolution, wherever an op has them.
 Support supports_pointwise(const Conv2dAttrs& a, const Operand& x, const Operand& weight, const Operand& y) {
   const Shape& w = weight.shape();
@@ -118,9 +112,9 @@ Support supports_pointwise(const Conv2dAttrs& a, const Operand& x, const Operand
   if (w[0] < 24 || w[1] < 24) return Support::no("few channels");
   return x.count() > 0 && y.count() > 0 ? Support::yes() : Support::no("empty");
 }
-template <class O>
+template <class O, DType dtype>
 Support supports_product(const typename O::Attrs& attrs, Operands in, Operands out) {
-  if (!all_floating<DType::f32>(in, out)) return kOtherDtype;
+  if (!all_floating<dtype>(in, out)) return Support::no("other dtype");
   if constexpr (std::is_same_v<O, Conv2d>) return supports_pointwise(attrs, in[0], in[1], out[0]);
   if constexpr (std::is_same_v<O, Conv2dInputGrad>) return supports_pointwise(attrs.conv, out[0], in[1], in[0]);
   if constexpr (std::is_same_v<O, Conv2dWeightGrad>) return supports_pointwise(attrs.conv, in[1], out[0], in[0]);
@@ -217,31 +211,33 @@ PointwiseSizes pointwise_sizes(const Operand& x, const Operand& y) {
   return {x.shape()[0], x.shape()[1], y.shape()[1], x.shape()[2] * x.shape()[3]};
 }
 
+// The direct kernel in all dtypes, and before it the one that is a product.
+#define LAMINA_CONV_VARIANTS(O, op, kernel)                                                                            \
+  LAMINA_ISA_VARIANTS(O, (supports_product<O, DType::f32>), op ".cpu.product.f32", kernel##_pointwise_in<float>,       \
+                      true),                                                                                           \
+      LAMINA_ISA_VARIANTS(O, (supports_product<O, DType::bf16>), op ".cpu.product.bf16",                               \
+                          kernel##_pointwise_in<BFloat16>, true),                                                      \
+      LAMINA_ISA_VARIANTS(O, (supports_product<O, DType::f16>), op ".cpu.product.f16", kernel##_pointwise_in<Half>,    \
+                          true),                                                                                       \
+      LAMINA_ISA_VARIANTS(O, (supports_floating<O, DType::f32>), op ".cpu.direct.f32", kernel##_in<float>, true),      \
+      LAMINA_ISA_VARIANTS(O, (supports_floating<O, DType::bf16>), op ".cpu.direct.bf16", kernel##_in<BFloat16>, true), \
+      LAMINA_ISA_VARIANTS(O, (supports_floating<O, DType::f16>), op ".cpu.direct.f16", kernel##_in<Half>, true)
+
 template <>
 std::span<const Variant> cpu_variants<Conv2d>() {
-  static constexpr Variant table[] = {
-      LAMINA_ISA_VARIANTS(Conv2d, supports_product<Conv2d>, "conv2d.cpu.product.f32", conv2d_pointwise, true),
-      LAMINA_ISA_VARIANTS(Conv2d, supports<Conv2d>, "conv2d.cpu.direct.f32", conv2d, true)};
+  static constexpr Variant table[] = {LAMINA_CONV_VARIANTS(Conv2d, "conv2d", conv2d)};
   return table;
 }
 
 template <>
 std::span<const Variant> cpu_variants<Conv2dInputGrad>() {
-  static constexpr Variant table[] = {
-      LAMINA_ISA_VARIANTS(Conv2dInputGrad, supports_product<Conv2dInputGrad>, "conv2d_input_grad.cpu.product.f32",
-                          conv2d_input_grad_pointwise, true),
-      LAMINA_ISA_VARIANTS(Conv2dInputGrad, supports<Conv2dInputGrad>, "conv2d_input_grad.cpu.direct.f32",
-                          conv2d_input_grad, true)};
+  static constexpr Variant table[] = {LAMINA_CONV_VARIANTS(Conv2dInputGrad, "conv2d_input_grad", conv2d_input_grad)};
   return table;
 }
 
 template <>
 std::span<const Variant> cpu_variants<Conv2dWeightGrad>() {
-  static constexpr Variant table[] = {
-      LAMINA_ISA_VARIANTS(Conv2dWeightGrad, supports_product<Conv2dWeightGrad>, "conv2d_weight_grad.cpu.product.f32",
-                          conv2d_weight_grad_pointwise, true),
-      LAMINA_ISA_VARIANTS(Conv2dWeightGrad, supports<Conv2dWeightGrad>, "conv2d_weight_grad.cpu.direct.f32",
-                          conv2d_weight_grad, true)};
+  static constexpr Variant table[] = {LAMINA_CONV_VARIANTS(Conv2dWeightGrad, "conv2d_weight_grad", conv2d_weight_grad)};
   return table;
 }
 

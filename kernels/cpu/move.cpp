@@ -145,7 +145,7 @@ void transpose_square(const T* from, std::int64_t from_stride, T* to, std::int64
 
 // Columns [lo, hi) of the target's rows; `row` is contiguous in `from`, `column` in `to`.
 template <class T>
-void transpose_strip(const T* from, T* to, const Dim& row, const Dim& column, std::int64_t lo, std::int64_t hi) {
+void transpose_squares(const T* from, T* to, const Dim& row, const Dim& column, std::int64_t lo, std::int64_t hi) {
   constexpr std::int64_t n = kSquare<T>;
   for (std::int64_t j = lo; j < hi; j += n) {
     for (std::int64_t i = 0; i < row.extent; i += n) {
@@ -161,6 +161,64 @@ void transpose_strip(const T* from, T* to, const Dim& row, const Dim& column, st
       }
     }
   }
+}
+
+constexpr std::int64_t kNearBytes = 1 << 18;    // a matrix up to that stays in the cache and needs no tiles
+constexpr std::int64_t kStreamBytes = 1 << 23;  // more than that leaves the cache anyway: stores go past it
+
+template <class T>
+inline constexpr std::int64_t kTile = std::max<std::int64_t>(32, 128 / static_cast<std::int64_t>(sizeof(T)));
+
+// A tile by way of a buffer, whose rows then leave in one piece. Rows of a large matrix are often a power of two apart
+// and share a set of the cache: written piece by piece, their lines would leave it half full. `next` is the tile to
+// come, fetched ahead because it lies in pages that the hardware does not foresee.
+template <class T>
+void transpose_tile(const T* from, std::int64_t from_stride, T* to, std::int64_t to_stride, const T* next,
+                    [[maybe_unused]] bool stream) {
+  constexpr std::int64_t n = kTile<T>, line = 64 / static_cast<std::int64_t>(sizeof(T));
+  alignas(64) T tile[n * n];
+  for (std::int64_t j = 0; j < n; j += kSquare<T>) {
+    for (std::int64_t i = 0; i < n; i += kSquare<T>) {
+      transpose_square(from + j * from_stride + i, from_stride, tile + i * n + j, n);
+    }
+  }
+  for (std::int64_t i = 0; i < n; ++i, to += to_stride, next += from_stride) {
+    for (std::int64_t k = 0; k < n; k += line) __builtin_prefetch(next + k);
+#if defined(__SSE2__)
+    if (stream) {
+      constexpr std::int64_t step = 16 / static_cast<std::int64_t>(sizeof(T));
+      for (std::int64_t k = 0; k < n; k += step) {
+        _mm_stream_si128(reinterpret_cast<__m128i*>(to + k),
+                         _mm_load_si128(reinterpret_cast<const __m128i*>(tile + i * n + k)));
+      }
+      continue;
+    }
+#endif
+    std::memcpy(to, tile + i * n, sizeof(T) * n);
+  }
+}
+
+// As transpose_squares, for matrices beyond the cache.
+template <class T>
+void transpose_tiles(const T* from, T* to, const Dim& row, const Dim& column, std::int64_t lo, std::int64_t hi,
+                     bool large) {
+  constexpr std::int64_t n = kTile<T>;
+  const std::int64_t rows = row.extent / n * n, columns = lo + (hi - lo) / n * n;
+  const auto whole_lines = [](auto address) { return address % 64 == 0; };
+  const bool stream = large && whole_lines(reinterpret_cast<std::uintptr_t>(to + lo)) &&
+                      whole_lines(static_cast<std::uintptr_t>(row.to) * sizeof(T));
+  for (std::int64_t j = lo; j < columns; j += n) {
+    for (std::int64_t i = 0; i < rows; i += n) {
+      const T* source = from + j * column.from + i;
+      transpose_tile(source, column.from, to + i * row.to + j, row.to, i + n < rows ? source + n : source, stream);
+    }
+  }
+#if defined(__SSE2__)
+  if (stream) _mm_sfence();
+#endif
+  const Dim below{row.extent - rows, 1, row.to};
+  if (below.extent > 0) transpose_squares(from + rows, to + rows * row.to, below, column, lo, columns);
+  if (columns < hi) transpose_squares(from, to, row, column, columns, hi);
 }
 
 template <class T>
@@ -204,16 +262,22 @@ void move(Walk walk, const T* from, T* to, Executor& executor) {
   if (contiguous >= 0) {
     const Dim row = walk.take(contiguous);
     const std::int64_t outer = walk.count();
-    const std::int64_t strips = std::max<std::int64_t>(1, row.extent * inner.extent / block);
-    const std::int64_t width =
-        std::max(kSquare<T>, ((inner.extent + strips - 1) / strips + kSquare<T> - 1) / kSquare<T> * kSquare<T>);
+    const std::int64_t matrix = row.extent * inner.extent, size = sizeof(T);
+    const bool near = matrix * size <= kNearBytes;
+    const std::int64_t unit = near ? kSquare<T> : kTile<T>;
+    const std::int64_t strips = std::max<std::int64_t>(1, matrix / block);
+    const std::int64_t width = std::max(unit, ((inner.extent + strips - 1) / strips + unit - 1) / unit * unit);
     const std::int64_t across = (inner.extent + width - 1) / width;
-    const std::int64_t together = std::max<std::int64_t>(1, block / (row.extent * inner.extent));  // small matrices
+    const std::int64_t together = std::max<std::int64_t>(1, block / matrix);  // small matrices
     run_blocks(executor, (outer + together - 1) / together * across, [&](std::int64_t b) {
-      const std::int64_t lo = b % across * width;
+      const std::int64_t lo = b % across * width, hi = std::min(inner.extent, lo + width);
       walk.visit(b / across * together, std::min(outer, (b / across + 1) * together),
                  [&](std::int64_t f, std::int64_t t) {
-                   transpose_strip(from + f, to + t, row, inner, lo, std::min(inner.extent, lo + width));
+                   if (near) {
+                     transpose_squares(from + f, to + t, row, inner, lo, hi);
+                   } else {
+                     transpose_tiles(from + f, to + t, row, inner, lo, hi, outer * matrix * size > kStreamBytes);
+                   }
                  });
     });
     return;

@@ -62,10 +62,6 @@ Support supports_floating(const typename O::Attrs&, Operands in, Operands out) {
 
 }  // namespace lamina
 
-/// The f32 variants of a kernel on dense operands, for every instruction set.
-#define LAMINA_F32_VARIANTS(O, op, kernel) \
-  LAMINA_ISA_VARIANTS(O, (supports_floating<O, DType::f32>), op ".cpu.vector.f32", kernel, true)
-
 /// The variants of a template over the element type: f32, bf16 and f16, dense operands.
 #define LAMINA_REDUCE_VARIANTS(O, op, kernel)                                                                     \
   LAMINA_ISA_VARIANTS(O, (supports_floating<O, DType::f32>), op ".cpu.vector.f32", kernel<float>, true),          \

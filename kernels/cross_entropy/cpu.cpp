@@ -22,12 +22,13 @@ namespace lamina {
 
 template <>
 std::span<const Variant> cpu_variants<CrossEntropy>() {
-  static constexpr Variant table[] = {LAMINA_F32_VARIANTS(CrossEntropy, "cross_entropy", cross_entropy)};
+  static constexpr Variant table[] = {LAMINA_REDUCE_VARIANTS(CrossEntropy, "cross_entropy", cross_entropy_in)};
   return table;
 }
 template <>
 std::span<const Variant> cpu_variants<CrossEntropyGrad>() {
-  static constexpr Variant table[] = {LAMINA_F32_VARIANTS(CrossEntropyGrad, "cross_entropy_grad", cross_entropy_grad)};
+  static constexpr Variant table[] = {
+      LAMINA_REDUCE_VARIANTS(CrossEntropyGrad, "cross_entropy_grad", cross_entropy_grad_in)};
   return table;
 }
 

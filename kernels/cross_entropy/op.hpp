@@ -51,7 +51,7 @@ std::int64_t check_labels(std::string_view op, std::span<const std::int64_t> lab
 ///   (1 - e) (-log p[label]) + (e / C) sum over classes (-log p[c]),   p = softmax(logits) along the last dim.
 /// When no row counts the loss is 0 and the gradient exactly 0. Gradient for the logits.
 /// Throws IndexError for a label outside [0, C) that is not ignored, before anything is written; ShapeError, DTypeError
-/// (labels are i64), ValueError (smoothing). f32 has vector kernels; bf16 and f16 run the reference.
+/// (labels are i64), ValueError (smoothing). bf16 and f16 are computed in f32.
 template <TensorLike X, TensorLike Y>
 auto cross_entropy(const X& logits, const Y& labels, CrossEntropyAttrs attrs = {},
                    const SourceLocation& at = SourceLocation::current()) {

@@ -1,3 +1,4 @@
+#include "lamina/kernels/cpu/simd/in_floats.hpp"
 #include "lamina/kernels/cpu/simd/math.hpp"
 #include "lamina/kernels/cpu/simd/reduce.hpp"
 
@@ -116,4 +117,14 @@ void cross_entropy_grad(const Launch<CrossEntropyGrad::Attrs>& launch) {
       dx[label] = static_cast<float>(factor * e - scale * share - scale * (1 - attrs.label_smoothing));
     }
   });
+}
+
+// Of any storage.
+template <class T>
+void cross_entropy_in(const Launch<CrossEntropy::Attrs>& launch) {
+  in_floats<T>(launch, cross_entropy);
+}
+template <class T>
+void cross_entropy_grad_in(const Launch<CrossEntropyGrad::Attrs>& launch) {
+  in_floats<T>(launch, cross_entropy_grad);
 }

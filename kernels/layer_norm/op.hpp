@@ -44,7 +44,7 @@ struct LayerNormGrad {
 /// (x - mean) / sqrt(variance + epsilon) * gamma + beta over the last dim of x, of rank 1 to 8 and any number of rows,
 /// 0 too (then dgamma and dbeta are 0). The variance is the biased one. Gradients for x, gamma and beta.
 /// Throws ShapeError unless D >= 1 and gamma and beta are (D); ValueError unless epsilon > 0.
-/// f32 has vector kernels; bf16 and f16 run the reference.
+/// bf16 and f16 are computed in f32.
 template <TensorLike X, TensorLike G, TensorLike B>
 auto layer_norm(const X& x, const G& gamma, const B& beta, LayerNormAttrs attrs = {},
                 const SourceLocation& at = SourceLocation::current()) {

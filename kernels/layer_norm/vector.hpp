@@ -1,3 +1,4 @@
+#include "lamina/kernels/cpu/simd/in_floats.hpp"
 #include "lamina/kernels/cpu/simd/reduce.hpp"
 
 void layer_norm(const Launch<LayerNorm::Attrs>& launch) {
@@ -100,4 +101,14 @@ void layer_norm_grad(const Launch<LayerNormGrad::Attrs>& launch) {
       to[j] = static_cast<float>(total);
     }
   }
+}
+
+// Of any storage.
+template <class T>
+void layer_norm_in(const Launch<LayerNorm::Attrs>& launch) {
+  in_floats<T>(launch, layer_norm);
+}
+template <class T>
+void layer_norm_grad_in(const Launch<LayerNormGrad::Attrs>& launch) {
+  in_floats<T>(launch, layer_norm_grad);
 }

@@ -30,22 +30,22 @@ namespace lamina {
 
 template <>
 std::span<const Variant> cpu_variants<Softmax>() {
-  static constexpr Variant table[] = {LAMINA_F32_VARIANTS(Softmax, "softmax", softmax)};
+  static constexpr Variant table[] = {LAMINA_REDUCE_VARIANTS(Softmax, "softmax", softmax_in)};
   return table;
 }
 template <>
 std::span<const Variant> cpu_variants<SoftmaxGrad>() {
-  static constexpr Variant table[] = {LAMINA_F32_VARIANTS(SoftmaxGrad, "softmax_grad", softmax_grad)};
+  static constexpr Variant table[] = {LAMINA_REDUCE_VARIANTS(SoftmaxGrad, "softmax_grad", softmax_grad_in)};
   return table;
 }
 template <>
 std::span<const Variant> cpu_variants<LogSoftmax>() {
-  static constexpr Variant table[] = {LAMINA_F32_VARIANTS(LogSoftmax, "log_softmax", log_softmax)};
+  static constexpr Variant table[] = {LAMINA_REDUCE_VARIANTS(LogSoftmax, "log_softmax", log_softmax_in)};
   return table;
 }
 template <>
 std::span<const Variant> cpu_variants<LogSoftmaxGrad>() {
-  static constexpr Variant table[] = {LAMINA_F32_VARIANTS(LogSoftmaxGrad, "log_softmax_grad", log_softmax_grad)};
+  static constexpr Variant table[] = {LAMINA_REDUCE_VARIANTS(LogSoftmaxGrad, "log_softmax_grad", log_softmax_grad_in)};
   return table;
 }
 

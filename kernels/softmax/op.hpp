@@ -69,7 +69,7 @@ struct LogSoftmaxGrad {
 
 /// exp(x - max) / sum(exp(x - max)) along `dim` (negative counts from the end): same shape, floating dtypes.
 /// A row of -inf gives 0 and gradient 0. Throws ShapeError for a dim outside the rank.
-/// f32 has vector kernels; bf16 and f16 run the reference.
+/// bf16 and f16 are computed in f32.
 template <TensorLike X>
 auto softmax(const X& x, int dim = -1, const SourceLocation& at = SourceLocation::current()) {
   const int rank = Applier<X>::value(x).shape().rank();

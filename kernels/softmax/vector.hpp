@@ -1,4 +1,5 @@
 // Softmax along the last dim (lanes along the row) and along another one (lanes across the rows).
+#include "lamina/kernels/cpu/simd/in_floats.hpp"
 #include "lamina/kernels/cpu/simd/math.hpp"
 #include "lamina/kernels/cpu/simd/reduce.hpp"
 
@@ -196,4 +197,22 @@ void log_softmax_grad(const Launch<LogSoftmaxGrad::Attrs>& launch) {
       launch.in[0], launch.in[1], launch.out[0], launch.attrs.dim, launch.executor,
       [](vf dy, vf) __attribute__((always_inline)) { return dy; },
       [](vf dy, vf y, vf total) __attribute__((always_inline)) { return dy - exp(y) * total; });
+}
+
+// Of any storage.
+template <class T>
+void softmax_in(const Launch<Softmax::Attrs>& launch) {
+  in_floats<T>(launch, softmax);
+}
+template <class T>
+void softmax_grad_in(const Launch<SoftmaxGrad::Attrs>& launch) {
+  in_floats<T>(launch, softmax_grad);
+}
+template <class T>
+void log_softmax_in(const Launch<LogSoftmax::Attrs>& launch) {
+  in_floats<T>(launch, log_softmax);
+}
+template <class T>
+void log_softmax_grad_in(const Launch<LogSoftmaxGrad::Attrs>& launch) {
+  in_floats<T>(launch, log_softmax_grad);
 }
