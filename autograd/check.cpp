@@ -80,6 +80,7 @@ GradientCheck check_gradients(const std::function<Var(Tape&, std::span<const Var
   auto run = [&](const std::vector<Tensor>& at, auto&& use) {
     Tape tape;
     std::vector<Var> vars;
+    vars.reserve(at.size());
     for (const Tensor& t : at) vars.push_back(tape.input(t));
     const Var loss = fn(tape, vars);
     use(tape, vars, loss);

@@ -338,6 +338,7 @@ std::uint32_t TraceSnapshot::name_index(std::string_view name) {
 
 void TraceSnapshot::append(const TraceSnapshot& other, std::int64_t offset_ns) {
   std::vector<std::uint32_t> name_of;
+  name_of.reserve(other.names.size());
   for (const std::string& name : other.names) name_of.push_back(name_index(name));
   std::vector<std::int32_t> lane_of;
   for (const Lane& lane : other.lanes) {

@@ -57,8 +57,8 @@ void AvgPool2d::reference(const Attrs& attrs, In<Real> in, Out<Real> out) {
 std::vector<Sample<AvgPool2d::Attrs>> AvgPool2d::samples() {
   std::vector<Sample<Attrs>> samples;
   for (const bool count_padding : {false, true}) {
-    for (const auto& [name, c] : pool_cases()) {
-      samples.push_back({count_padding ? name + "_padded" : name, {c.second, count_padding}, {{c.first}}});
+    for (const auto& [label, c] : pool_cases()) {
+      samples.push_back({count_padding ? label + "_padded" : label, {c.second, count_padding}, {{c.first}}});
     }
   }
   return samples;
@@ -103,9 +103,9 @@ void AvgPool2dGrad::reference(const Attrs& attrs, In<Real> in, Out<Real> out) {
 
 std::vector<Sample<AvgPool2dGrad::Attrs>> AvgPool2dGrad::samples() {
   std::vector<Sample<Attrs>> samples;
-  for (const auto& [name, c] : pool_cases()) {
+  for (const auto& [label, c] : pool_cases()) {
     const Shape pooled = pooled_shape("avg_pool2d", c.second, {c.first, DType::f32});
-    samples.push_back({name, {{c.second, false}, {c.first[2], c.first[3]}}, {{pooled}}});
+    samples.push_back({label, {{c.second, false}, {c.first[2], c.first[3]}}, {{pooled}}});
   }
   return samples;
 }

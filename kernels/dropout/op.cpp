@@ -9,7 +9,7 @@ namespace lamina {
 
 Metas Dropout::infer(const Attrs& attrs, MetasIn in) {
   if (!(attrs.rate >= 0 && attrs.rate < 1)) fail<ValueError>(name, "rate {} is outside [0, 1)", attrs.rate);
-  const Metas out = infer_elementwise(name, in);
+  Metas out = infer_elementwise(name, in);
   if (in[0].shape.rank() == 0) fail<ShapeError>(name, "operand 0: a scalar has no dim of examples");
   if (attrs.first_example < 0 || attrs.first_example > std::numeric_limits<std::int64_t>::max() - in[0].shape[0]) {
     fail<ValueError>(name, "first example {} with {} examples is outside the ids 0 .. 2^63 - 1", attrs.first_example,

@@ -15,7 +15,8 @@ bool holds(double value) {
   if constexpr (std::is_same_v<T, bool>) {
     return value == 0 || value == 1;
   } else if constexpr (std::is_integral_v<T>) {
-    constexpr double end = 2.0 * (std::numeric_limits<T>::max() / 2 + 1);
+    constexpr T half = std::numeric_limits<T>::max() / 2 + 1;
+    constexpr double end = 2.0 * half;
     return value == std::trunc(value) && value >= static_cast<double>(std::numeric_limits<T>::min()) && value < end;
   } else {
     return true;

@@ -62,7 +62,7 @@ void MaxPool2d::reference(const Attrs& attrs, In<Real> in, Out<Real> out) {
 
 std::vector<Sample<MaxPool2d::Attrs>> MaxPool2d::samples() {
   std::vector<Sample<Attrs>> samples;
-  for (const auto& [name, c] : pool_cases()) samples.push_back({name, c.second, {{c.first, Fill::distinct()}}});
+  for (const auto& [label, c] : pool_cases()) samples.push_back({label, c.second, {{c.first, Fill::distinct()}}});
   return samples;
 }
 

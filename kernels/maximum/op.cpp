@@ -79,7 +79,7 @@ std::vector<Sample<Minimum::Attrs>> Minimum::samples() { return samples_apart<At
 LAMINA_INSTANTIATE_REFERENCE(Minimum);
 
 Metas MaximumGrad::infer(const Attrs&, MetasIn in) {
-  const Metas out = infer_elementwise(name, in);
+  Metas out = infer_elementwise(name, in);
   if (!(out[0].shape == in[0].shape)) {
     fail<ShapeError>(name, "operand 0: {} is not the shape {} of the result", to_string(in[0].shape),
                      to_string(out[0].shape));

@@ -23,11 +23,11 @@ Tensors Mean::vjp(const Attrs& attrs, const Saved& saved, TensorsIn cotangents, 
 
 template <class Real>
 void Mean::reference(const Attrs& attrs, In<Real> in, Out<Real> out) {
-  const std::int64_t outputs = out[0].shape.count();
-  for (std::int64_t o = 0; o < outputs; ++o) out[0].real[o] = Real(0);
+  const std::int64_t means = out[0].shape.count();
+  for (std::int64_t o = 0; o < means; ++o) out[0].real[o] = Real(0);
   for_each_reduced(attrs, in[0].shape, [&](std::int64_t o, std::int64_t i) { out[0].real[o] += in[0].real[i]; });
   const Real count(static_cast<double>(reduced_count(attrs, in[0].shape)));
-  for (std::int64_t o = 0; o < outputs; ++o) out[0].real[o] /= count;
+  for (std::int64_t o = 0; o < means; ++o) out[0].real[o] /= count;
 }
 
 std::vector<Sample<Mean::Attrs>> Mean::samples() { return reduction_samples(Fill::uniform(-1, 2), false); }
