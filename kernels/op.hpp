@@ -44,7 +44,7 @@ constexpr Keep keep_outputs(std::initializer_list<int> which) {
 constexpr Keep operator|(Keep a, Keep b) { return {a.inputs | b.inputs, a.outputs | b.outputs}; }
 
 /// What backward keeps. By default per operand gradient, so that each is released as it is used. `unsplit` ops compute
-/// all operand gradients in one kernel and keep the union until it ran.
+/// all operand gradients in one kernel: they declare the same for every operand and keep it until the kernel ran.
 struct Saves {
   std::array<Keep, 8> for_operand{};
   bool unsplit = false;

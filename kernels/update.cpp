@@ -21,8 +21,9 @@ void check_update(std::string_view op, int count, int sets, MetasIn in) {
 
 Metas update_outputs(int count, std::initializer_list<int> sets, MetasIn in) {
   Metas out;
+  const auto n = static_cast<std::size_t>(count);
   for (const int set : sets) {
-    for (int i = 0; i < count; ++i) out.push_back(in[static_cast<std::size_t>(set * count + i)]);
+    for (const Meta& m : in.subspan(static_cast<std::size_t>(set) * n, n)) out.push_back(m);
   }
   return out;
 }

@@ -150,6 +150,7 @@ void restore_state(const SafetensorsFile& tensors, Module& model, Optimizer* opt
   // All are read before the first is put in place: a file that fails half-way leaves the model as it was.
   auto load = [&](const std::vector<Module::NamedParam>& named, const std::string& prefix) {
     std::vector<Tensor> values;
+    values.reserve(named.size());
     for (const Module::NamedParam& n : named)
       values.push_back(tensors.tensor(prefix + n.name, n.param->value().device()));
     return values;

@@ -92,7 +92,7 @@ Var BatchNorm::forward(const Var& x) const {
   }
   const Vars out = batch_norm(x, tape.param(gain), tape.param(bias), {.epsilon = options_.epsilon});
   if (!tape.replaying()) {
-    const double per_channel = static_cast<double>(x.shape().count() / x.shape()[1]);
+    const double per_channel = static_cast<double>(x.shape().count()) / static_cast<double>(x.shape()[1]);
     const double unbiased = per_channel / (per_channel - 1);
     Param* stats[] = {&running_mean, &running_variance};
     update(stats, [&](std::span<Tensor> values) {

@@ -10,6 +10,7 @@ std::string join(const std::string& prefix, const std::string& name) {
 
 std::vector<Module::NamedParam> Module::parameters(const std::string& prefix) {
   std::vector<NamedParam> all;
+  all.reserve(params_.size());
   for (const NamedParam& p : params_) all.push_back({join(prefix, p.name), p.param, p.decays});
   for (const Child& child : children_) {
     for (NamedParam& p : child.module->parameters(join(prefix, child.name))) all.push_back(std::move(p));
@@ -19,6 +20,7 @@ std::vector<Module::NamedParam> Module::parameters(const std::string& prefix) {
 
 std::vector<Module::NamedParam> Module::buffers(const std::string& prefix) {
   std::vector<NamedParam> all;
+  all.reserve(buffers_.size());
   for (const NamedParam& b : buffers_) all.push_back({join(prefix, b.name), b.param, false});
   for (const Child& child : children_) {
     for (NamedParam& b : child.module->buffers(join(prefix, child.name))) all.push_back(std::move(b));

@@ -46,7 +46,7 @@ LAMINA_INSTANTIATE_REFERENCE(Mse);
 
 Metas MseGrad::infer(const Attrs&, MetasIn in) {
   if (in[0].shape.rank() != 0) fail<ShapeError>(name, "operand 0: {} is not a scalar", to_string(in[0].shape));
-  const Metas out = infer_elementwise(name, in);
+  Metas out = infer_elementwise(name, in);
   if (!(in[1].shape == in[2].shape)) {
     fail<ShapeError>(name, "operand 2: shape {} does not match {}", to_string(in[2].shape), to_string(in[1].shape));
   }
