@@ -8,7 +8,7 @@
 #include "lamina/core/io/atomic_file.hpp"
 #include "lamina/core/io/file.hpp"
 #include "lamina/core/io/json.hpp"
-#include "lamina/tools/report.hpp"
+#include "lamina/tools/report/page.hpp"
 
 namespace lamina::tools {
 

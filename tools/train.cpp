@@ -17,7 +17,7 @@
 #include "lamina/tools/build_info.hpp"
 #include "lamina/tools/evaluate.hpp"
 #include "lamina/tools/progress.hpp"
-#include "lamina/tools/report.hpp"
+#include "lamina/tools/report/page.hpp"
 #include "lamina/tools/stop_signal.hpp"
 #include "lamina/tools/table.hpp"
 

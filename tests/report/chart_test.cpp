@@ -1,10 +1,13 @@
-#include "lamina/tools/chart.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 #include <set>
+
+#include "lamina/tools/chart/axis.hpp"
+#include "lamina/tools/chart/bars.hpp"
+#include "lamina/tools/chart/line_chart.hpp"
+#include "lamina/tools/chart/timeline.hpp"
 
 namespace lamina::tools {
 namespace {

@@ -1,4 +1,4 @@
-#include "lamina/tools/report.hpp"
+#include "lamina/tools/report/page.hpp"
 
 #include <gtest/gtest.h>
 
