@@ -1,6 +1,10 @@
 #include "lamina/nn/checkpoint.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <set>
 
 #include "lamina/core/io/file.hpp"
@@ -69,6 +73,16 @@ CheckpointStore::CheckpointStore(fs::path folder, int keep) : folder_(std::move(
   std::error_code error;
   fs::create_directories(folder_, error);
   if (error) fail<IoError>("checkpoint", "{}: {}", folder_.string(), error.message());
+  lock_ = open_descriptor(folder_, O_RDONLY | O_DIRECTORY);
+  // File systems without locks refuse with other errors; there nothing holds a second writer off.
+  if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    fail<IoError>("checkpoint", "{}: another run writes its checkpoints there", folder_.string());
+  }
+}
+
+std::optional<std::int64_t> CheckpointStore::newest_step() const {
+  const std::vector<std::int64_t> steps = steps_in(folder_);
+  return steps.empty() ? std::nullopt : std::optional(steps.front());
 }
 
 void CheckpointStore::save(std::int64_t step, std::span<const NamedTensor> tensors, const nlohmann::json& state) {
@@ -89,7 +103,8 @@ void CheckpointStore::save(std::int64_t step, std::span<const NamedTensor> tenso
     fs::remove(file, ignored);
     throw;
   }
-  const std::vector<std::int64_t> steps = steps_in(folder_);
+  std::vector<std::int64_t> steps = steps_in(folder_);
+  std::erase_if(steps, [&](std::int64_t other) { return other > step; });  // damaged ones that were passed over
   for (std::size_t i = static_cast<std::size_t>(keep_); i < steps.size(); ++i) {
     fs::remove(folder_ / (stem(steps[i]) + ".json"), ignored);  // first: without it the tensors are nobody's
     fs::remove(folder_ / (stem(steps[i]) + ".safetensors"), ignored);

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "lamina/core/io/descriptor.hpp"
 #include "lamina/core/io/safetensors.hpp"
 #include "lamina/nn/optimizer.hpp"
 
@@ -28,11 +29,15 @@ class CheckpointStore {
     SafetensorsFile tensors;
   };
 
-  /// Makes the folder if it is missing. Throws IoError when it cannot be written, ValueError for keep < 1.
+  /// Makes the folder if it is missing, and holds it against a second writer while it lives. Throws IoError when it
+  /// cannot be made or another store has it, ValueError for keep < 1.
   CheckpointStore(std::filesystem::path folder, int keep);
 
-  /// Writes a checkpoint, then removes all but the newest `keep`. Throws IoError; earlier checkpoints are untouched
-  /// then and no partial file stays.
+  /// Of the newest manifest in the folder, whole or not.
+  std::optional<std::int64_t> newest_step() const;
+
+  /// Writes a checkpoint, then removes all but the newest `keep` up to this step. Throws IoError; earlier checkpoints
+  /// are untouched then and no partial file stays.
   void save(std::int64_t step, std::span<const NamedTensor> tensors, const nlohmann::json& state);
 
   /// The newest complete checkpoint in a folder; incomplete and damaged ones are passed over and named in `skipped`.
@@ -43,6 +48,7 @@ class CheckpointStore {
  private:
   std::filesystem::path folder_;
   int keep_;
+  Descriptor lock_;
 };
 
 /// The tensors of a model and its optimiser (may be null) under their checkpoint names.

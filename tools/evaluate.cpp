@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "lamina/kernels/op_list.hpp"
+#include "lamina/tools/stop_signal.hpp"
 
 namespace lamina::tools {
 
@@ -12,7 +13,7 @@ Evaluation evaluate(const nn::Module& model, const Dataset& dataset, const Devic
   Evaluation total;
   double loss_sum = 0;
   std::int64_t right = 0;
-  for (std::int64_t at = 0; at < dataset.size(); at += batch) {
+  for (std::int64_t at = 0; at < dataset.size() && StopSignal::received() == 0; at += batch) {
     std::vector<std::int64_t> indices(static_cast<std::size_t>(std::min(batch, dataset.size() - at)));
     std::iota(indices.begin(), indices.end(), at);
     const Batch data = dataset.read(device, indices);

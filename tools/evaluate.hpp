@@ -12,7 +12,8 @@ struct Evaluation {
   std::int64_t labels = 0;
 };
 
-/// Over the whole set in its own order, in batches; outside training (running statistics, no dropout).
+/// Over the whole set in its own order, in batches; outside training (running statistics, no dropout). Ends early, with
+/// what it has so far, once StopSignal has received one.
 Evaluation evaluate(const nn::Module& model, const Dataset& dataset, const Device& device, DType dtype,
                     std::int64_t batch);
 

@@ -1,10 +1,16 @@
 // The `lamina` program: one line for every error, exit code 2 for usage and 1 for the rest.
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdio>
-#include <fstream>
+#include <cstring>
 
 #include "lamina/core/error.hpp"
 #include "lamina/tools/info.hpp"
+#include "lamina/tools/message.hpp"
 #include "lamina/tools/report_command.hpp"
 #include "lamina/tools/train.hpp"
 
@@ -12,6 +18,29 @@ namespace {
 
 using namespace lamina;
 using tools::RunOptions;
+
+// A closed standard descriptor would be given to the next file opened, and messages would go into it.
+void open_standard_descriptors() {
+  for (int fd = 0; fd < 3; ++fd) {
+    if (::fcntl(fd, F_GETFD) < 0 && errno == EBADF) (void)!::open("/dev/null", O_RDWR);
+  }
+}
+
+std::string whole_number(std::string& text) {
+  const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  errno = 0;
+  if (digits) (void)std::strtoull(text.c_str(), nullptr, 10);
+  return digits && errno == 0 ? std::string() : "'" + text + "' is not a whole number from 0 to 2^64 - 1";
+}
+
+// CLI11 takes an empty text for 0 or for a flag that is not there: an unset variable in a script.
+void refuse_empty_values(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& value : option->results()) {
+      if (value.empty()) fail<ValueError>(option->get_name(), "needs a value; it is empty");
+    }
+  }
+}
 
 void add_run_flags(CLI::App& app, RunOptions& o) {
   app.add_option("--model", o.model, "NAME[:key=value,...]: " + models::known_models())->capture_default_str();
@@ -23,7 +52,9 @@ void add_run_flags(CLI::App& app, RunOptions& o) {
   app.add_option("--batch", o.batch, "Examples a step")->capture_default_str();
   app.add_option("--context", o.context, "Tokens of an example, for text")->capture_default_str();
   app.add_option("--dtype", o.dtype, "f32, f64")->capture_default_str();
-  app.add_option("--seed", o.seed, "Keys initial values, data order and dropout")->capture_default_str();
+  app.add_option("--seed", o.seed, "Keys initial values, data order and dropout")
+      ->capture_default_str()
+      ->check(CLI::Validator(whole_number, ""));
   app.add_option("--checkpoint", o.checkpoint, "Folder of the checkpoints");
   app.add_option("--json", o.json, "Write the run's record to FILE");
   app.add_flag("--quiet", o.quiet, "Print nothing but errors");
@@ -62,7 +93,6 @@ int run(int argc, char** argv) {
   CLI::App app("lamina: a laboratory for parallel training");
   app.require_subcommand(1);
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  app.failure_message([](const CLI::App*, const CLI::Error& e) { return std::string("lamina: ") + e.what() + "\n"; });
   RunOptions options;
   for (int i = 0; i < argc; ++i) options.command += std::string(i == 0 ? "" : " ") + argv[i];
 
@@ -89,9 +119,11 @@ int run(int argc, char** argv) {
   } catch (const CLI::Success& e) {
     return app.exit(e);
   } catch (const CLI::ParseError& e) {
-    app.exit(e, std::cout, std::cerr);
+    const bool none = dynamic_cast<const CLI::RequiredError*>(&e) != nullptr && app.get_subcommands().empty();
+    tools::print_message(none ? "a subcommand is needed: train, eval, report, info or ops" : e.what());
     return 2;
   }
+  for (const CLI::App* command : app.get_subcommands()) refuse_empty_values(*command);
   if (*train) return tools::train(options);
   if (*eval) return tools::eval(options, eval->count("--model") > 0, eval->count("--data") > 0);
   if (*report) return tools::report(report_options);
@@ -102,13 +134,25 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  open_standard_descriptors();
+  // A pipe without a reader and a limit on file sizes are errors of the write, not the end of the run.
+  ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);
+  int status = 1;
   try {
-    return run(argc, argv);
+    status = run(argc, argv);
   } catch (const lamina::ValueError& e) {
-    fmt::print(stderr, "lamina: {}\n", e.what());
-    return 2;
+    tools::print_message(e.what());
+    status = 2;
+  } catch (const std::bad_alloc&) {
+    tools::print_message("out of memory");
   } catch (const std::exception& e) {
-    fmt::print(stderr, "lamina: {}\n", e.what());
-    return 1;
+    tools::print_message(e.what());
   }
+  errno = 0;
+  if ((std::fflush(stdout) != 0 || std::ferror(stdout) != 0) && errno != EPIPE && status == 0) {
+    tools::print_message(std::string("standard output: ") + (errno != 0 ? std::strerror(errno) : "a write failed"));
+    status = 1;
+  }
+  return status;
 }

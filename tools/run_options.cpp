@@ -1,6 +1,8 @@
 #include "lamina/tools/run_options.hpp"
 
 #include <cmath>
+#include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "lamina/kernels/cpu/device.hpp"
@@ -12,6 +14,31 @@ namespace {
 
 void at_least(std::string_view flag, std::int64_t value, std::int64_t least) {
   if (value < least) fail<ValueError>(flag, "{} is too small; at least {}", value, least);
+}
+
+void at_most(std::string_view flag, std::int64_t value, std::int64_t most) {
+  if (value > most) fail<ValueError>(flag, "{} is too large; at most {}", value, most);
+}
+
+// Two outputs in one file, or one in a checkpoint's file, would leave only the last written.
+void check_outputs(const RunOptions& o) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  std::map<fs::path, std::string_view> taken;
+  const fs::path checkpoints =
+      o.checkpoint.empty() ? fs::path() : fs::weakly_canonical(fs::absolute(o.checkpoint, ignored), ignored);
+  for (const auto& [flag, file] : {std::pair<std::string_view, const std::string&>{"--json", o.json},
+                                   {"--trace", o.trace},
+                                   {"--report", o.report},
+                                   {"--metrics", o.metrics}}) {
+    if (file.empty()) continue;
+    const fs::path path = fs::weakly_canonical(fs::absolute(file, ignored), ignored);
+    const auto [other, fresh] = taken.emplace(path, flag);
+    if (!fresh) fail<ValueError>(flag, "{} is the file of {} too", file, other->second);
+    if (!checkpoints.empty() && path.parent_path() == checkpoints && path.filename().native().starts_with("step-")) {
+      fail<ValueError>(flag, "{} has the name of a checkpoint's file", file);
+    }
+  }
 }
 
 }  // namespace
@@ -28,6 +55,9 @@ void check(const RunOptions& o) {
   at_least("--checkpoint-every", o.checkpoint_every, 0);
   at_least("--context", o.context, 1);
   at_least("--trace-steps", o.trace_steps, 0);
+  at_most("--keep", o.keep, 1'000'000);
+  at_most("--batch", o.batch, std::int64_t{1} << 31);
+  at_most("--context", o.context, std::int64_t{1} << 31);
   if (o.threads > 4096) fail<ValueError>("--threads", "{} is too large; at most 4096", o.threads);
   if (!(std::isfinite(o.lr) && o.lr >= 0)) fail<ValueError>("--lr", "{} is not a finite number >= 0", o.lr);
   if (!(o.label_smoothing >= 0 && o.label_smoothing < 1)) {
@@ -36,6 +66,13 @@ void check(const RunOptions& o) {
   if (o.dtype != "f32" && o.dtype != "f64")
     fail<ValueError>("--dtype", "'{}' cannot be trained in; known: f32, f64", o.dtype);
   if (o.resume && o.checkpoint.empty()) fail<ValueError>("--resume", "needs --checkpoint DIR to resume from");
+  if (o.optimizer.nesterov && o.optimizer.name != "sgd") {
+    fail<ValueError>("--nesterov", "is for sgd; the optimizer is {}", o.optimizer.name);
+  }
+  if (o.trace_steps > 0 && o.trace.empty() && o.report.empty()) {
+    fail<ValueError>("--trace-steps", "needs --trace FILE or --report FILE");
+  }
+  check_outputs(o);
   if (o.new_horizon && !o.resume) fail<ValueError>("--new-horizon", "goes with --resume only");
   if (o.checkpoint_every > 0 && o.checkpoint.empty()) fail<ValueError>("--checkpoint-every", "needs --checkpoint DIR");
   nn::parse_lr_schedule(o.lr_schedule, o.lr, 1);

@@ -16,6 +16,7 @@
 #include "lamina/nn/checkpoint.hpp"
 #include "lamina/tools/build_info.hpp"
 #include "lamina/tools/evaluate.hpp"
+#include "lamina/tools/message.hpp"
 #include "lamina/tools/progress.hpp"
 #include "lamina/tools/report/page.hpp"
 #include "lamina/tools/stop_signal.hpp"
@@ -59,6 +60,8 @@ class Run {
 
  private:
   void resume();
+  void restore(const nn::CheckpointStore::Loaded& loaded);
+  void require_finite_weights() const;
   void train_step();
   void evaluate_now();
   void save_checkpoint();
@@ -81,6 +84,7 @@ class Run {
 
   std::int64_t step_ = 0;
   std::int64_t first_step_ = 0;
+  std::int64_t saved_step_ = -1;  // of the newest checkpoint
   std::int64_t examples_ = 0;
   std::int64_t flops_ = 0;
   std::int64_t peak_bytes_ = 0;
@@ -110,7 +114,11 @@ Run::Run(const RunOptions& options) : options_(options), dtype_(dtype_from_name(
   loader_.emplace(
       train_set_, device_,
       LoaderOptions{.batch = options.batch, .drop_last = options.batch <= train_set_->size(), .seed = options.seed});
-  total_steps_ = options.steps > 0 ? options.steps : options.epochs * epoch_steps();
+  if (options.steps > 0) {
+    total_steps_ = options.steps;
+  } else if (__builtin_mul_overflow(options.epochs, epoch_steps(), &total_steps_)) {
+    fail<ValueError>("--epochs", "{} epochs of {} steps are more than 2^63 - 1 steps", options.epochs, epoch_steps());
+  }
   schedule_ = nn::parse_lr_schedule(options.lr_schedule, options.lr, total_steps_);
   model_ = open_model(options, *train_set_, device_);
   optimizer_ = nn::make_optimizer(model_->parameters(), options.optimizer);
@@ -121,6 +129,12 @@ Run::Run(const RunOptions& options) : options_(options), dtype_(dtype_from_name(
   if (!options.checkpoint.empty()) {
     if (options.resume) resume();
     store_.emplace(options.checkpoint, static_cast<int>(options.keep));
+    if (const auto newest = store_->newest_step(); newest && !options.resume) {
+      fail<ValueError>("--checkpoint",
+                       "{} holds a run's checkpoints, up to step {}; go on from them by --resume, or "
+                       "give another folder",
+                       options.checkpoint, *newest);
+    }
   }
   if (!options.metrics.empty()) {
     metrics_.emplace(options.metrics, options.resume ? JsonLines::Mode::append : JsonLines::Mode::truncate);
@@ -138,7 +152,19 @@ void Run::resume() {
     fail<IoError>("--resume", "no complete checkpoint in {}{}", options_.checkpoint,
                   skipped.empty() ? "" : "; passed over: " + skipped.front());
   }
-  const nlohmann::json& state = loaded->state;
+  for (const std::string& reason : skipped) {
+    if (!options_.quiet) print_message(fmt::format("passed over a damaged checkpoint: {}", reason));
+  }
+  try {
+    restore(*loaded);
+  } catch (const nlohmann::json::exception& e) {
+    fail<FormatError>("checkpoint", "step {} in {}: its manifest's state is damaged: {}", loaded->step,
+                      options_.checkpoint, e.what());
+  }
+}
+
+void Run::restore(const nn::CheckpointStore::Loaded& loaded) {
+  const nlohmann::json& state = loaded.state;
   const nlohmann::json mine = identity(options_);
   const nlohmann::json theirs = state.value("identity", nlohmann::json::object());
   for (const auto& [key, value] : mine.items()) {
@@ -151,8 +177,8 @@ void Run::resume() {
     fail<ValueError>("--resume", "the checkpoint's run is {} steps long, this one {}; --new-horizon allows it", horizon,
                      total_steps_);
   }
-  nn::restore_state(loaded->tensors, *model_, optimizer_.get());
-  step_ = first_step_ = loaded->step;
+  nn::restore_state(loaded.tensors, *model_, optimizer_.get());
+  step_ = first_step_ = saved_step_ = loaded.step;
   optimizer_->restore_steps(state.value("optimizer_steps", step_));
   const nlohmann::json& at = state.at("position");
   loader_->seek(
@@ -166,12 +192,25 @@ void Run::resume() {
   for (const nlohmann::json& p : state.value("history", nlohmann::json::array())) history_.push_back(point_from(p));
   const std::string isa = state.value("isa", build_info().isa);
   if (isa != build_info().isa && !options_.quiet) {
-    fmt::print(stderr, "lamina: the checkpoint was made on {}, this machine runs {}: bits may differ\n", isa,
-               build_info().isa);
+    print_message(
+        fmt::format("the checkpoint was made on {}, this machine runs {}: bits may differ", isa, build_info().isa));
   }
 }
 
+// A step whose loss was finite may still have ruined the weights: that must not replace good checkpoints.
+void Run::require_finite_weights() const {
+  std::vector<Tensor> values;
+  for (const nn::Module::NamedParam& p : model_->parameters()) values.push_back(p.param->value());
+  if (values.empty() || std::isfinite(global_norm(values).item())) return;
+  fail<Error>("train",
+              "the weights are not finite after step {}; a smaller --lr or --clip may help, earlier "
+              "checkpoints are intact",
+              step_);
+}
+
 void Run::save_checkpoint() {
+  if (step_ == saved_step_) return;
+  require_finite_weights();
   const auto start = Clock::now();
   TraceSpan span(tracing_, "checkpoint", "checkpoint", {.step = step_});
   nlohmann::json history = nlohmann::json::array();
@@ -189,6 +228,7 @@ void Run::save_checkpoint() {
                 {"loss_steps", loss_steps_},
                 {"isa", build_info().isa},
                 {"history", std::move(history)}});
+  saved_step_ = step_;
   saved_s_ += seconds(Clock::now() - start);
 }
 
@@ -276,15 +316,16 @@ int Run::execute() {
                              .wall_s = earlier_s_ + trained_s_,
                              .train_loss = loss_sum_ / static_cast<double>(std::max<std::int64_t>(loss_steps_, 1)),
                              .lr = lr};
-      loss_sum_ = 0;
-      loss_steps_ = 0;
       if (evaluating) {
         evaluate_now();
+        if ((stopped = StopSignal::received()) != 0) break;
         point.test_loss = last_.loss;
         point.test_accuracy = last_.accuracy;
         progress_->message(fmt::format("step {}: train loss {:.4f}, test loss {:.4f}, test accuracy {:.2f} %", step_,
                                        point.train_loss, last_.loss, 100 * last_.accuracy));
       }
+      loss_sum_ = 0;
+      loss_steps_ = 0;
       history_.push_back(point);
       if (metrics_) metrics_->write(to_json(point));
     }
@@ -294,17 +335,19 @@ int Run::execute() {
   if (stopped != 0) {
     if (store_) save_checkpoint();
     if (!options_.quiet) {
-      fmt::print(stderr, "lamina: stopped by signal {} after step {}{}\n", stopped, step_,
-                 store_ ? "; a checkpoint was written" : "");
+      print_message(fmt::format("stopped by signal {} after step {}{}", stopped, step_,
+                                store_ ? "; a checkpoint was written" : ""));
     }
     return 128 + stopped;
   }
+  require_finite_weights();
+  if (!evaluated_) evaluate_now();
+  if ((stopped = StopSignal::received()) != 0) return 128 + stopped;
   finish();
   return 0;
 }
 
 void Run::finish() {
-  if (!evaluated_) evaluate_now();
   RunRecord record;
   record.command = options_.command;
   record.build = build_info();
@@ -391,12 +434,17 @@ int eval(RunOptions options, bool model_given, bool data_given) {
     fail<IoError>("eval", "no complete checkpoint in {}{}", options.checkpoint,
                   skipped.empty() ? "" : "; passed over: " + skipped.front());
   }
-  const nlohmann::json saved = loaded->state.value("identity", nlohmann::json::object());
-  if (!model_given) options.model = saved.value("model", options.model);
-  if (!data_given) options.data = saved.value("data", options.data);
-  options.dtype = saved.value("dtype", options.dtype);
-  options.context = saved.value("context", options.context);
-  options.seed = saved.value("seed", options.seed);
+  try {
+    const nlohmann::json saved = loaded->state.value("identity", nlohmann::json::object());
+    if (!model_given) options.model = saved.value("model", options.model);
+    if (!data_given) options.data = saved.value("data", options.data);
+    options.dtype = saved.value("dtype", options.dtype);
+    options.context = saved.value("context", options.context);
+    options.seed = saved.value("seed", options.seed);
+  } catch (const nlohmann::json::exception& e) {
+    fail<FormatError>("checkpoint", "step {} in {}: its manifest's state is damaged: {}", loaded->step,
+                      options.checkpoint, e.what());
+  }
   check(options);
   const Device device = open_device(options);
   const auto data = open_split(options, Split::test);
@@ -417,6 +465,7 @@ int eval(RunOptions options, bool model_given, bool data_given) {
     record.metrics.test_accuracy = e.accuracy;
     write_file(options.json, record.to_text());
   }
+  if (!std::isfinite(e.loss)) fail<Error>("eval", "the loss of the checkpoint of step {} is {}", loaded->step, e.loss);
   if (!options.quiet) {
     Table table({"model", "data", "step", "test loss", "test accuracy", "labels"});
     table.add({options.model, options.data, std::to_string(loaded->step), fmt::format("{:.6f}", e.loss),

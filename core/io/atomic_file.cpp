@@ -25,6 +25,7 @@ struct AtomicFile::Hash {
 namespace {
 
 constexpr std::size_t kBuffer = std::size_t{1} << 16;  // small writes are gathered, larger ones go straight through
+constexpr std::size_t kLongestName = 255;
 constexpr std::size_t kHex = 8;
 constexpr std::string_view kSuffix = ".tmp";
 
@@ -57,10 +58,18 @@ void remove_abandoned(const std::filesystem::path& folder, std::string_view pref
 AtomicFile::AtomicFile(std::filesystem::path path, Options options) : path_(std::move(path)), options_(options) {
   if (path_.native().find('\0') != std::string::npos) fail_io("create", path_, EINVAL);
   if (!path_.has_filename() || path_.filename() == "." || path_.filename() == "..") fail_io("create", path_, EISDIR);
-  folder_ = path_.has_parent_path() ? path_.parent_path() : std::filesystem::path(".");
+  if (path_.filename().native().size() > kLongestName) fail_io("create", path_, ENAMETOOLONG);
   struct stat old {};
   const bool replaces = ::stat(path_.c_str(), &old) == 0;
   if (replaces && S_ISDIR(old.st_mode)) fail_io("create", path_, EISDIR);
+  if (replaces && !S_ISREG(old.st_mode)) fail<IoError>("file", "{} is not a regular file", quote(path_.native()));
+  std::error_code error;
+  for (int links = 0; std::filesystem::is_symlink(path_, error); ++links) {
+    const std::filesystem::path target = std::filesystem::read_symlink(path_, error);
+    if (error || links == 40) fail_io("create", path_, links == 40 ? ELOOP : error.value());
+    path_ = path_.parent_path() / target;
+  }
+  folder_ = path_.has_parent_path() ? path_.parent_path() : std::filesystem::path(".");
   hash_ = std::make_unique<Hash>();
   buffer_.reserve(kBuffer);
   remove_abandoned(folder_, temporary_prefix(path_));

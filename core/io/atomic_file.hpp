@@ -31,8 +31,8 @@ class AtomicFile {
   };
 
   /// Creates the temporary file, and removes those that killed writers of the same name left behind (a living
-  /// writer's is locked). A file that will be replaced passes on its permission bits; a symbolic link is itself
-  /// replaced. Throws IoError.
+  /// writer's is locked). A file that will be replaced passes on its permission bits; what a symbolic
+  /// link leads to is replaced, not the link. Throws IoError, also for what is no regular file (a device, a pipe).
   explicit AtomicFile(std::filesystem::path path) : AtomicFile(std::move(path), Options()) {}
   AtomicFile(std::filesystem::path path, Options options);
   /// Without a commit the temporary is removed and the old file is as it was.

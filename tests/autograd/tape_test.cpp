@@ -426,8 +426,9 @@ TEST_F(TapeTest, SnapshotsNeverMixVersions) {
   Param a(Tensor::from(cpu, {1}, {0.0f})), b(Tensor::from(cpu, {1}, {0.0f}));
   Param* both[] = {&a, &b};
   share_lock(both);
-  std::atomic<bool> stop{false};
+  std::atomic<bool> stop{false}, reading{false};
   std::thread writer([&] {
+    while (!reading) std::this_thread::yield();
     for (int i = 1; i <= 2000; ++i) {
       update(both, [&](std::span<Tensor> v) {
         for (Tensor& t : v) {
@@ -446,6 +447,7 @@ TEST_F(TapeTest, SnapshotsNeverMixVersions) {
     const Snapshot s = snapshot(both);
     mixed += host<float>(s.values[0])[0] != host<float>(s.values[1])[0] || s.versions[0] != s.versions[1] ? 1 : 0;
     ++reads;
+    reading = true;
   }
   writer.join();
   EXPECT_EQ(mixed, 0);

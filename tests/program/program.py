@@ -1,16 +1,18 @@
 """End-to-end tests of the lamina program: program.py PROGRAM SUITE. Standard library only."""
+import fcntl
 import json
 import os
 import random
 import shutil
 import signal
+import stat
 import struct
 import subprocess
 import sys
 import tempfile
 import time
 
-PROGRAM = sys.argv[1]
+PROGRAM = os.path.abspath(sys.argv[1])
 DATA = ["--data", "synthetic:shape=1x8x8,classes=4,examples=256,test=64"]
 SMALL = ["--model", "mlp:widths=16x1,dropout=0.1", *DATA, "--batch", "32", "--seed", "3", "--quiet"]
 failures = []
@@ -240,7 +242,113 @@ def threads(folder):
         check(len(weights) == 1, f"{model}: weights depend on the number of threads")
 
 
+def outputs(folder):
+    """What a run writes: never over another run's checkpoints, a device, a link or its own other outputs."""
+    plain = ["train", *SMALL, "--steps", "4"]
+    train = [*plain, "--checkpoint-every", "2"]
+    first = os.path.join(folder, "first")
+    check(run(*train, "--checkpoint", first).returncode == 0, "a first run")
+    before = sorted(os.listdir(first))
+    expect_error(2, ["--checkpoint", "step 4", "--resume"], *train, "--checkpoint", first, "--steps", "2")
+    check(sorted(os.listdir(first)) == before, "the first run's checkpoints were touched")
+    lock = os.open(first, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    expect_error(1, ["another run"], *train, "--checkpoint", first, "--resume")
+    os.close(lock)
+    name, whole = newest_tensors(first)
+    with open(os.path.join(first, name), "wb") as file:
+        file.write(whole[:100])
+    result = run(*[a for a in train if a != "--quiet"], "--checkpoint", first, "--resume")
+    check(result.returncode == 0 and "passed over" in result.stderr, f"a damaged newest checkpoint: {result.stderr}")
+    check(newest_tensors(first)[1] == whole, "the run resumed before the damaged checkpoint has other bits")
+
+    pipe, link = os.path.join(folder, "pipe"), os.path.join(folder, "link")
+    os.mkfifo(pipe)
+    os.symlink("real.json", link)
+    expect_error(1, ["not a regular file"], *plain, "--json", pipe)
+    check(stat.S_ISFIFO(os.stat(pipe).st_mode), "the pipe was replaced")
+    for _ in range(2):  # dangling, then not
+        check(run(*plain, "--json", link).returncode == 0 and os.path.islink(link), "the link was replaced")
+        json.load(open(os.path.join(folder, "real.json")))
+    os.symlink("loop", os.path.join(folder, "loop"))
+    expect_error(1, ["symbolic links"], *plain, "--json", os.path.join(folder, "loop"))
+    expect_error(1, ["too long"], *plain, "--json", os.path.join(folder, "n" * 256))
+    expect_error(2, ["--trace", "--json"], *plain, "--json", "x", "--trace", "./x", cwd=folder)
+    expect_error(2, ["checkpoint's file"], *train, "--checkpoint", "k", "--json", "k/step-00000002.json", cwd=folder)
+
+    # Standard descriptors that are closed are not given to the run's files.
+    metrics = os.path.join(folder, "metrics.jsonl")
+    command = [PROGRAM, *[a for a in plain if a != "--quiet"], "--metrics", metrics, "--eval-every", "1"]
+    closed = subprocess.run(["sh", "-c", 'exec "$@" >&- 2>&- <&-', "sh", *command])
+    check(closed.returncode == 0, f"closed descriptors: exit {closed.returncode}")
+    for line in open(metrics):
+        json.loads(line)
+    full = subprocess.run(["sh", "-c", 'exec "$0" info >/dev/full', PROGRAM], capture_output=True, text=True)
+    check(full.returncode == 1 and "standard output" in full.stderr, f"a full standard output: {full}")
+    long_run = [PROGRAM, *[a for a in plain if a != "--quiet"], "--steps", "40", "--eval-every", "1"]
+    unread = os.path.join(folder, "unread")
+    process = subprocess.Popen([*long_run, "--checkpoint", unread], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    process.stderr.close()
+    check(process.wait() == 0 and newest_tensors(unread)[0] == "step-00000040.safetensors", "a pipe without a reader")
+    small = subprocess.run(["sh", "-c", 'ulimit -f 1; exec "$@"', "sh", PROGRAM, *train, "--checkpoint",
+                            os.path.join(folder, "small")], capture_output=True, text=True)
+    check(small.returncode == 1 and "too large" in small.stderr and not os.listdir(os.path.join(folder, "small")),
+          f"a limit on file sizes: {small}")
+
+
+def values(folder):
+    """Values of flags that look like numbers and are none, or too large a one."""
+    train = ["train", *SMALL, "--steps", "1"]
+    for flag in ("--lr", "--steps", "--threads", "--checkpoint", "--json"):
+        expect_error(2, [flag, "empty"], *train, flag, "")
+    expect_error(2, ["--epochs"], "train", *SMALL, "--epochs", str(2**63 - 1))
+    for keep in (2**31, 2**32, 2**32 + 1):
+        expect_error(2, ["--keep", "at most"], *train, "--keep", str(keep))
+    for seed in ("-1", str(2**64), "1.5", "x"):
+        expect_error(2, ["--seed", seed], *train, "--seed", seed)
+    check(run(*train, "--seed", str(2**64 - 1)).returncode == 0, "the largest seed")
+    expect_error(2, ["--nesterov"], *train, "--nesterov", "--optimizer", "adam")
+    expect_error(2, ["--trace-steps"], *train, "--trace-steps", "3")
+    for bad in ("a\nb", "\x1b[31m", "x" * 100000):
+        for flag in ("--model", "--strategy", "--dtype", "--lr-schedule", "--batch", "--nosuch"):
+            line = expect_error(2, [], *train, flag, bad)
+            check("\x1b" not in line and len(line) < 3000, f"{flag}: the value is not made printable: {line[:80]!r}")
+
+    # Weights that are no numbers any more never become a checkpoint.
+    diverged = os.path.join(folder, "diverged")
+    for steps in ("30", "1"):
+        shutil.rmtree(diverged, ignore_errors=True)
+        expect_error(1, ["not finite"], "train", *SMALL, "--steps", steps, "--lr", "1e30", "--checkpoint", diverged,
+                     "--checkpoint-every", "1", "--keep", "1")
+        check(sorted(os.listdir(diverged)) == ["step-00000000.json", "step-00000000.safetensors"],
+              f"after a diverged run: {os.listdir(diverged)}")
+
+    # A manifest whose state is of other types.
+    manifest = os.path.join(diverged, "step-00000000.json")
+    good = json.load(open(manifest))
+    for key in ("identity", "position", "history", "total_steps", "isa", "wall_s", "optimizer_steps"):
+        for wrong in (None, [], "x", {"a": 1}):
+            if (key, wrong) in (("history", []),) or type(good["state"].get(key)) is type(wrong):
+                continue
+            damaged = json.loads(json.dumps(good))
+            damaged["state"][key] = wrong
+            json.dump(damaged, open(manifest, "w"))
+            result = run("train", *SMALL, "--steps", "1", "--lr", "1e30", "--checkpoint", diverged, "--resume",
+                         "--new-horizon")
+            line = result.stderr.strip()
+            check(result.returncode in (1, 2) and line.startswith("lamina:") and "\n" not in line
+                  and ("checkpoint" in line or "--resume" in line or "not finite" in line), f"state {key} = {wrong}: {line}")
+
+    # Interrupted while it evaluates.
+    process = subprocess.Popen([PROGRAM, "train", "--model", "mlp:widths=256x1", "--data",
+                                "synthetic:shape=1x8x8,classes=4,examples=256,test=100000000", "--steps", "1",
+                                "--quiet"], stderr=subprocess.DEVNULL)
+    time.sleep(2)
+    process.send_signal(signal.SIGINT)
+    check(process.wait(timeout=60) == 130, "interrupted in an evaluation")
+
+
 with tempfile.TemporaryDirectory() as temporary:
-    {"errors": errors, "files": files, "full_disk": full_disk, "labels": labels, "resume": resume,
-     "threads": threads}[sys.argv[2]](temporary)
+    {"errors": errors, "files": files, "full_disk": full_disk, "labels": labels, "outputs": outputs, "resume": resume,
+     "threads": threads, "values": values}[sys.argv[2]](temporary)
 sys.exit(1 if failures else 0)
