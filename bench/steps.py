@@ -25,8 +25,10 @@ def ours(model, batch, threads, steps):
 
 
 def theirs(name, batch, threads, steps):
+    # OpenBLAS has threads of its own, which torch.set_num_threads does not reach.
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": str(threads), "OMP_NUM_THREADS": str(threads)}
     return float(subprocess.run([python, peer, name, str(batch), str(threads), str(steps)], check=True,
-                                capture_output=True, text=True).stdout)
+                                capture_output=True, text=True, env=environment).stdout)
 
 
 for name, model, batch, steps in CASES:
