@@ -120,7 +120,10 @@ int run(int argc, char** argv) {
     return app.exit(e);
   } catch (const CLI::ParseError& e) {
     const bool none = dynamic_cast<const CLI::RequiredError*>(&e) != nullptr && app.get_subcommands().empty();
-    tools::print_message(none ? "a subcommand is needed: train, eval, report, info or ops" : e.what());
+    constexpr std::string_view known = "known subcommands: train, eval, report, info, ops";
+    tools::print_message(!none      ? e.what()
+                         : argc < 2 ? fmt::format("a subcommand is needed; {}", known)
+                                    : fmt::format("'{}' is not a subcommand; {}", argv[1], known));
     return 2;
   }
   for (const CLI::App* command : app.get_subcommands()) refuse_empty_values(*command);

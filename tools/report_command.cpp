@@ -56,7 +56,11 @@ int report(const ReportOptions& options) {
   for (std::size_t i = 0; i < options.runs.size(); ++i) {
     const std::vector<std::byte> bytes = read_file(options.runs[i], std::uint64_t{1} << 30);
     RunReport r;
-    r.record = RunRecord::from_text({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    try {
+      r.record = RunRecord::from_text({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    } catch (const std::exception& e) {
+      fail<FormatError>("report", "{}: not the record of a run: {}", options.runs[i], e.what());
+    }
     if (!options.traces.empty()) {
       r.trace = read_trace(options.traces[i]);
       r.ops = op_times(*r.trace, "op");

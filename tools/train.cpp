@@ -111,6 +111,11 @@ Run::Run(const RunOptions& options) : options_(options), dtype_(dtype_from_name(
   device_ = open_device(options);
   train_set_ = open_split(options, Split::train);
   test_set_ = open_split(options, Split::test);
+  if (!(train_set_->input() == test_set_->input())) {
+    fail<FormatError>("--data", "{}: training examples are {}{}, test examples {}{}", options.data,
+                      name_of(train_set_->input().dtype), to_string(train_set_->input().shape),
+                      name_of(test_set_->input().dtype), to_string(test_set_->input().shape));
+  }
   loader_.emplace(
       train_set_, device_,
       LoaderOptions{.batch = options.batch, .drop_last = options.batch <= train_set_->size(), .seed = options.seed});

@@ -61,7 +61,8 @@ def errors(folder):
     expect_error(2, ["--resume"], *train, "--resume")
     expect_error(2, ["transformer"], "train", "--model", "transformer", *DATA)
     expect_error(2, [], "train", "--epochs", "x")
-    expect_error(2, [], "frobnicate")
+    expect_error(2, ["frobnicate", "known", "train"], "frobnicate")
+    expect_error(2, ["known", "train"])
     expect_error(1, ["fashion-mnist"], "train", "--data-dir", folder + "/none")
     expect_error(1, [folder], "train", "--data", f"text:{folder}/none")
     expect_error(1, ["loss is"], *train, "--lr", "1e30", "--momentum", "0", "--steps", "50")
@@ -77,6 +78,20 @@ def errors(folder):
             with open(os.path.join(data, part + "-ubyte"), "wb") as file:
                 file.write(content)
         expect_error(1, ["idx"], "train", "--data", f"idx:{data}")
+    # Splits that do not fit each other, records that are none.
+    odd = os.path.join(folder, "splits")
+    os.mkdir(odd)
+    for part, size in (("train", 4), ("t10k", 5)):
+        with open(os.path.join(odd, part + "-images-idx3-ubyte"), "wb") as file:
+            file.write(struct.pack(">HBBIII", 0, 8, 3, 8, size, size) + bytes(8 * size * size))
+        with open(os.path.join(odd, part + "-labels-idx1-ubyte"), "wb") as file:
+            file.write(struct.pack(">HBBI", 0, 8, 1, 8) + bytes(8))
+    expect_error(1, ["(1,4,4)", "(1,5,5)", odd], "train", "--data", f"idx:{odd}")
+    record = os.path.join(folder, "record.json")
+    for text in ("", "{", "[]", "null", '{"schema": 1}', '{"schema": "lamina.run/1", "history": 3}'):
+        with open(record, "w") as file:
+            file.write(text)
+        expect_error(1, [record], "report", record, "--out", os.path.join(folder, "page.html"))
     for help_of in ([], ["train"], ["eval"], ["report"]):
         check(run(*help_of, "--help").returncode == 0, f"{help_of} --help")
 
