@@ -2,6 +2,8 @@
 // same check must find nothing in the original. Faults are planted in copies of gelu's and add's entries.
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "lamina/kernels/permute/op.hpp"
 #include "tests/ops/checks.hpp"
 
@@ -522,8 +524,14 @@ TEST_F(SelfTest, rule_that_accepts_what_the_kernel_cannot) {
   const OpInfo op = with_record(add, record);
   Variant v = find_variant(add, "add.cpu.vector.f32.baseline");
   v.launch = [](const void*, Operands in, Operands out, auto&...) {
+    auto read = [](const Operand& o, std::int64_t i) {  // the operand may be of another dtype, and not aligned
+      float value;
+      std::memcpy(&value, o.data + i * std::int64_t{sizeof value}, sizeof value);
+      return value;
+    };
     for (std::int64_t i = 0; i < out[0].count(); ++i) {
-      element<float>(out[0], i) = element<float>(in[0], i) + element<float>(in[1], i);
+      const float sum = read(in[0], i) + read(in[1], i);
+      std::memcpy(out[0].data + i * std::int64_t{sizeof sum}, &sum, sizeof sum);
     }
   };
   const Variant* variants[] = {&v};
