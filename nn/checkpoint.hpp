@@ -1,8 +1,9 @@
 // Checkpoints: everything a run needs to go on, as data only: safetensors files with a JSON manifest each.
 //
-//   DIR/step-00000120.safetensors   parameters "model.<path>", buffers "buffer.<path>", optimiser
-//   "optimizer.<path>.<state>" DIR/step-00000120.json          format version, step, the run's own state, size and hash
-//   of the tensor file
+//   DIR/step-00000120.safetensors   parameters "model.<path>", buffers "buffer.<path>",
+//                                   optimiser "optimizer.<path>.<state>"
+//   DIR/step-00000120.json          format version, step, the run's own state,
+//                                   size and hash of the tensor file
 //
 // The manifest is written last: a checkpoint exists when its manifest does and names the tensor file's hash. Killed at
 // any moment, the last or the one before is whole. Parameters are named by module path, never by stage, so that a run
