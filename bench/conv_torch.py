@@ -3,12 +3,13 @@
 time (minimum of the repeats), GFLOP/s. Instruction sets are limited with ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2."""
 import os
 import sys
-import time
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS"):
     os.environ[variable] = "1"  # set_num_threads does not reach the BLAS
 
 import torch
+
+from torch_timing import best
 
 CASES = [  # name, N, C, H, O, kernel, stride, padding, groups
     ("stem1_28", 64, 1, 28, 16, 3, 1, 1, 1),
@@ -26,18 +27,6 @@ CASES = [  # name, N, C, H, O, kernel, stride, padding, groups
     ("c512_7", 8, 512, 7, 512, 3, 1, 1, 1),
     ("depthwise64_28", 16, 64, 28, 64, 3, 1, 1, 64),
 ]
-
-
-def best(f, seconds):
-    f()
-    least, spent = float("inf"), 0.0
-    while spent < seconds:
-        start = time.process_time()
-        f()
-        took = time.process_time() - start
-        least = min(least, took)
-        spent += took
-    return least
 
 
 def main():

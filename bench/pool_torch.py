@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 """The peer of bench/pool.cpp: pooling with PyTorch on one thread, the same rows."""
 import sys
-import time
 
 import torch
+
+from torch_timing import best
 
 CASES = [  # name, N, C, H, kernel, stride, padding
     ("k2_s2_56", 8, 64, 56, 2, 2, 0),
@@ -13,18 +14,6 @@ CASES = [  # name, N, C, H, kernel, stride, padding
     ("k3_s2_14", 8, 256, 14, 3, 2, 1),
     ("k3_s1_14", 8, 256, 14, 3, 1, 1),
 ]
-
-
-def best(f, seconds):
-    f()
-    least, spent = float("inf"), 0.0
-    while spent < seconds:
-        start = time.process_time()
-        f()
-        took = time.process_time() - start
-        least = min(least, took)
-        spent += took
-    return least
 
 
 def main():

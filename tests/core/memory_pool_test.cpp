@@ -64,6 +64,16 @@ class MemoryPoolTest : public ::testing::Test {
   Ref<ManualQueue> a = make_ref<ManualQueue>(), b = make_ref<ManualQueue>();
 };
 
+// Free blocks are listed by this number: two sizes with one number would be one given out for the other.
+TEST_F(MemoryPoolTest, class_indices) {
+  std::size_t last = 0;
+  for (std::size_t size = 64; size < std::size_t{1} << 40; size = MemoryPool::class_size(size + 1)) {
+    ASSERT_EQ(MemoryPool::class_index(size), last + 1) << size;
+    ++last;
+  }
+  EXPECT_LT(MemoryPool::class_index(std::size_t{1} << 62), 512u);
+}
+
 TEST_F(MemoryPoolTest, class_sizes) {
   EXPECT_EQ(MemoryPool::class_size(0), 64u);
   EXPECT_EQ(MemoryPool::class_size(1), 64u);

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "lamina/core/rng.hpp"
+#include "lamina/kernels/batch_norm/op.hpp"
 #include "lamina/kernels/mean/op.hpp"
 #include "lamina/kernels/sum/op.hpp"
 #include "tests/elementwise/support.hpp"
@@ -55,6 +56,25 @@ TEST(LongSums, OfColumns) {
     const std::vector<float> x(1'000'000 * 3, 0.1f);
     for (const float s : to_vector<float>(sum(Tensor::from(device, {1'000'000, 3}, x), {0}))) {
       EXPECT_NEAR(s, 1e6 * static_cast<double>(0.1f), 4 * 0x1p-24 * 1e5);
+    }
+  });
+}
+
+// The op's own samples stay near 0, where the f32 mean that backward reads is exact enough; forward needs no such care.
+TEST(Variance, OfValuesFarFromZeroDoesNotCancel) {
+  constexpr std::int64_t kRows = 300, kChannels = 20;
+  const Rng rng(1, 2);
+  std::vector<float> x(kRows * kChannels);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(1e4 + 4 * rng.uniform(0, i));
+  on_every_isa([&](const Device& device) {
+    const Tensor gamma = Tensor::from(device, {kChannels}, std::vector<float>(kChannels, 1.0f));
+    const Tensor beta = Tensor::zeros(device, {kChannels});
+    const auto variance = to_vector<float>(batch_norm(Tensor::from(device, {kRows, kChannels}, x), gamma, beta, {})[2]);
+    for (std::size_t c = 0; c < kChannels; ++c) {
+      double mean = 0, squares = 0;
+      for (std::size_t r = 0; r < kRows; ++r) mean += static_cast<double>(x[r * kChannels + c]) / kRows;
+      for (std::size_t r = 0; r < kRows; ++r) squares += std::pow(static_cast<double>(x[r * kChannels + c]) - mean, 2);
+      EXPECT_NEAR(variance[c], squares / kRows, 1e-6 * squares / kRows) << c;
     }
   });
 }
