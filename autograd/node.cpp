@@ -56,7 +56,10 @@ const OpRecord& custom_record() {
   static const OpRecord record = local_record<CustomOp>(
       "custom",
       [](const void* attrs, const Saved&, TensorsIn cotangents, Needs needs) {
-        return (*static_cast<const CustomOp*>(attrs)->vjp)(cotangents, needs);
+        Tensors dense;  // what user code reads on the host
+        dense.reserve(cotangents.size());
+        for (const Tensor& t : cotangents) dense.push_back(t.defined() ? contiguous(t) : t);
+        return (*static_cast<const CustomOp*>(attrs)->vjp)(dense, needs);
       },
       true);
   return record;

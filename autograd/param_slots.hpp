@@ -5,7 +5,8 @@
 #include <bit>
 #include <cstdint>
 #include <utility>
-#include <vector>
+
+#include "lamina/core/inline_vector.hpp"
 
 namespace lamina {
 
@@ -35,14 +36,14 @@ class ParamSlots {
     return place;
   }
   void grow() {
-    std::vector<std::pair<const Param*, int>> old(table_.empty() ? 16 : 2 * table_.size());
-    old.swap(table_);
+    const Table old = std::exchange(table_, Table(table_.empty() ? 16 : 2 * table_.size()));
     for (const auto& entry : old) {
       if (entry.first != nullptr) table_[place_of(entry.first)] = entry;
     }
   }
 
-  std::vector<std::pair<const Param*, int>> table_;  // a power of two long, at most half full
+  using Table = InlineVector<std::pair<const Param*, int>, 16>;
+  Table table_;  // a power of two long, at most half full
   std::size_t size_ = 0;
 };
 

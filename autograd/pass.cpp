@@ -3,6 +3,7 @@
 #include "lamina/autograd/node.hpp"
 #include "lamina/autograd/tape.hpp"
 #include "lamina/kernels/add/op.hpp"
+#include "lamina/kernels/copy/op.hpp"
 
 namespace lamina {
 
@@ -35,6 +36,8 @@ void Pass::accumulate(int slot, Tensor cotangent) {
   const auto s = static_cast<std::size_t>(slot);
   if (cotangents_.size() <= s) cotangents_.resize(tape_->slots_.size());
   Tensor& sum = cotangents_[s];
+  // What a caller, an optimiser or a bucket gets is dense; between ops a view will do (sum's is a repeated element).
+  if (tape_->slots_[s].node < 0 && !cotangent.is_contiguous()) cotangent = contiguous(cotangent);
   if (!sum.defined()) {
     sum = std::move(cotangent);  // adopted: 0 + x would lose the sign of -0
     return;
@@ -70,7 +73,7 @@ Tensor Pass::late_value(int slot_index) {
 }
 
 void Pass::run(std::span<const Var> wanted, Release release) {
-  std::vector<std::uint8_t> uses(tape_->slots_.size(), 0);
+  Uses uses(tape_->slots_.size());
   for (const Var& v : wanted) {
     const auto slot = static_cast<std::size_t>(tape_->slot_of(v));
     if (!tape_->slots_[slot].wantable) {
@@ -78,22 +81,22 @@ void Pass::run(std::span<const Var> wanted, Release release) {
     }
     uses[slot] = kWanted | kNeeded;
   }
-  run_slots(uses, release);
+  run_slots({uses.data(), uses.size()}, release);
 }
 
 void Pass::run_all(Release release) {
-  std::vector<std::uint8_t> uses(tape_->slots_.size(), 0);
+  Uses uses(tape_->slots_.size());
   for (std::size_t s = 0; s < uses.size(); ++s) {
     const Tape::Slot& slot = tape_->slots_[s];
     if (slot.wantable && (slot.param != nullptr || slot.input)) uses[s] = kWanted | kNeeded;
   }
-  run_slots(uses, release);
+  run_slots({uses.data(), uses.size()}, release);
 }
 
 void Pass::run_slots(std::span<std::uint8_t> uses, Release release) {
   const std::size_t nodes = tape_->nodes_.size();
   cotangents_.resize(tape_->slots_.size());
-  done_.resize(nodes, 0);
+  done_.resize(nodes);
   for (std::size_t n = 0; n < nodes; ++n) {
     const Tape::Node& node = *tape_->nodes_[n];
     bool any = false;
@@ -218,7 +221,7 @@ void Pass::run_node(std::size_t index, std::span<const std::uint8_t> uses, Relea
 std::optional<Tensor> Pass::take(const Var& var) {
   const auto slot = static_cast<std::size_t>(tape_->slot_of(var));
   if (slot >= cotangents_.size() || !cotangents_[slot].defined()) return std::nullopt;
-  return std::move(cotangents_[slot]);
+  return contiguous(std::exchange(cotangents_[slot], Tensor()));
 }
 
 std::optional<Tensor> Pass::take(const Param& param) {

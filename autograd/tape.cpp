@@ -10,8 +10,6 @@ namespace lamina {
 
 // ---- tape ----
 
-constexpr std::size_t kReserve = 16;  // nodes and slots of a small tape, at once
-
 Tape::Tape(Mode mode, RunContext context) : mode_(mode), context_(context), anchor_(make_ref<TapeAnchor>()) {
   anchor_->tape = this;
 }
@@ -56,7 +54,6 @@ Tape& Var::tape() const {
 Var Tape::make_leaf(Tensor value, const Slot& slot) {
   if (!value.defined()) fail<TapeError>("tape", "a leaf needs a defined tensor");
   if (!records()) return {std::move(value), anchor_, -1};
-  if (slots_.empty()) slots_.reserve(kReserve);
   slots_.push_back(slot);
   return {std::move(value), anchor_, static_cast<int>(slots_.size()) - 1};
 }
@@ -158,7 +155,6 @@ Tape::Node* Tape::record(const OpRecord& op, const void* attrs, std::span<const 
         if ((keep.outputs >> o & 1u) != 0 && !late) node->saved_outputs[o] = outputs[o];
       }
     }
-    if (nodes_.empty()) nodes_.reserve(kReserve);
     nodes_.push_back(node);
     for (std::size_t i = 0; i < n; ++i) {
       if (in_slots[i] < 0) continue;
@@ -263,7 +259,11 @@ Gradients Tape::backward(const Var& loss) {
   p.seed(loss, full_like(loss.value(), 1));
   p.run_all(Release::as_used);
   Gradients gradients;
-  gradients.found_.reserve(param_order_.size() + 4);
+  std::size_t found = 0;
+  for (std::size_t s = 0; s < slots_.size(); ++s) {
+    found += (slots_[s].param != nullptr || slots_[s].input) && p.cotangents_[s].defined() ? 1 : 0;
+  }
+  gradients.found_.reserve(found);
   gradients.param_slots_.reserve(param_order_.size());
   for (std::size_t s = 0; s < slots_.size(); ++s) {
     const Slot& slot = slots_[s];

@@ -95,8 +95,8 @@ class Tape {
   Var param(const Param& param, Bind bind = Bind::pinned);
 
   /// Records what is no kernel: a collective, a synthetic gradient. `forward` gets the values and returns the outputs;
-  /// `vjp` gets one cotangent an output (undefined: none arrived) and the operands wanted, and returns one gradient an
-  /// operand (undefined: absent). Both may throw; what they keep they capture.
+  /// `vjp` gets one dense cotangent an output (undefined: none arrived) and the operands wanted, and returns one
+  /// gradient an operand (undefined: absent). Both may throw; what they keep they capture.
   using CustomForward = std::function<Tensors(TensorsIn inputs)>;
   using CustomVjp = std::function<Tensors(TensorsIn cotangents, Needs needs)>;
   Vars custom(std::span<const Var> inputs, const CustomForward& forward, CustomVjp vjp);
@@ -111,7 +111,7 @@ class Tape {
   std::size_t nodes() const noexcept { return nodes_.size(); }
   std::int64_t saved_bytes() const noexcept;
   /// Parameters used so far, in the order of their first use (also on inference tapes).
-  std::span<const Param* const> params() const noexcept { return param_order_; }
+  std::span<const Param* const> params() const noexcept { return {param_order_.data(), param_order_.size()}; }
 
   /// True while a recompute replays its function: layers with running state must not write it a second time.
   bool replaying() const noexcept { return replaying_; }
@@ -145,10 +145,11 @@ class Tape {
   bool replaying_ = false;
   Ref<TapeAnchor> anchor_;
   Arena arena_;
-  std::vector<Node*> nodes_;
-  std::vector<Slot> slots_;
+  // Those of a small tape live in it.
+  InlineVector<Node*, 16> nodes_;
+  InlineVector<Slot, 16> slots_;
   ParamSlots param_slots_;
-  std::vector<const Param*> param_order_;
+  InlineVector<const Param*, 8> param_order_;
   std::unordered_map<const Param*, Tensor> bound_;  // values given by recompute instead of the current ones
 };
 
@@ -182,14 +183,15 @@ class Pass {
   explicit Pass(Tape& tape) : tape_(&tape) {}
   // A slot is wanted, or needed because a wanted one went into it.
   static constexpr std::uint8_t kNeeded = 1, kWanted = 2;
+  using Uses = InlineVector<std::uint8_t, 64>;  // by slot
   void run_slots(std::span<std::uint8_t> uses, Release release);
   void run_node(std::size_t index, std::span<const std::uint8_t> uses, Release release);
   void accumulate(int slot, Tensor cotangent);
   Tensor late_value(int slot);
 
   Tape* tape_;
-  std::vector<Tensor> cotangents_;   // by slot
-  std::vector<std::uint64_t> done_;  // by node: operands whose gradient was computed
+  std::vector<Tensor> cotangents_;        // by slot
+  InlineVector<std::uint64_t, 16> done_;  // by node: operands whose gradient was computed
   std::unordered_map<const Param*, Tensor> rebound_;
   std::unordered_map<int, Tensor> late_values_;
   std::function<void(const Param&, const Tensor&)> on_final_;

@@ -53,8 +53,11 @@ void check_devices(const OpRecord& op, TensorRefs in) {
 
 const Variant& select(const OpRecord& op, const DeviceState& device, const void* attrs, Operands in, Operands out) {
   const KernelTable::Entry& entry = device.kernels->entry(op.id);
+  decltype(Variant::supports) refused = nullptr;  // the variants of one kernel, an instruction set each, ask the same
   for (const Variant* v : entry.usable) {
+    if (v->supports == refused) continue;
     if (v->supports(attrs, in, out)) return *v;
+    refused = v->supports;
   }
   fail_missing(op, entry, device, attrs, in, out);
 }

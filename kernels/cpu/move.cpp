@@ -27,7 +27,14 @@ struct Walk {
       const auto d = static_cast<std::size_t>(i);
       if (shape[i] != 1) dims[static_cast<std::size_t>(rank++)] = {shape[i], from[d], to[d]};
     }
-    std::stable_sort(dims.begin(), dims.begin() + rank, [](const Dim& a, const Dim& b) { return a.to > b.to; });
+    for (int i = 1; i < rank; ++i) {  // stable, and unlike std::stable_sort without a buffer
+      const Dim dim = dims[static_cast<std::size_t>(i)];
+      int at = i;
+      for (; at > 0 && dims[static_cast<std::size_t>(at - 1)].to < dim.to; --at) {
+        dims[static_cast<std::size_t>(at)] = dims[static_cast<std::size_t>(at - 1)];
+      }
+      dims[static_cast<std::size_t>(at)] = dim;
+    }
     int merged = 0;
     for (int i = 0; i < rank; ++i) {
       const Dim dim = dims[static_cast<std::size_t>(i)];

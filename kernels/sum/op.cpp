@@ -1,6 +1,5 @@
 #include "lamina/kernels/sum/op.hpp"
 
-#include "lamina/kernels/copy/op.hpp"
 #include "lamina/kernels/reference.hpp"
 
 namespace lamina {
@@ -11,7 +10,7 @@ Cost Sum::cost(const Attrs&, MetasIn in, MetasIn out) { return stream_cost(in[0]
 
 Tensors Sum::vjp(const Attrs& attrs, const Saved& saved, TensorsIn cotangents, Needs) {
   const Shape& shape = saved.input_meta(0).shape;
-  return {copy(cotangents[0].view(kept_shape(attrs, shape)).expand(shape))};
+  return {cotangents[0].view(kept_shape(attrs, shape)).expand(shape)};
 }
 
 template <class Real>

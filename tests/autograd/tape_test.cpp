@@ -123,6 +123,37 @@ TEST_F(TapeTest, TwoHalvesFromKeptCotangentsAreTheWholeBitForBit) {
   expect_same_bits(*pass.take(net.w2), whole.of(net.w2));
 }
 
+// The gradient of a sum is one element repeated: a view between ops, dense for whoever reads it.
+TEST_F(TapeTest, ARepeatedElementIsCopiedOnlyForThoseWhoReadIt) {
+  const Param w(values(cpu, {3, 4}, 1));
+  const Tensor x = values(cpu, {3, 4}, 2);
+  Tape leaves;
+  Gradients gradients = leaves.backward(sum(leaves.param(w)));
+  ASSERT_TRUE(gradients.of(w).is_contiguous());
+  EXPECT_EQ(to_vector<float>(gradients.take(w)), std::vector<float>(12, 1.0f));
+
+  Tape tape;
+  const Var in = tape.input(x), y = tanh(in), s = sum(y);
+  Pass pass = tape.pass();
+  pass.seed(s, Tensor::from(cpu, {}, {1.0f}));
+  const auto before = cpu.counts().launches;
+  pass.run({in});
+  EXPECT_EQ(cpu.counts().launches - before, 1);  // tanh's alone
+  pass.run({y});
+  ASSERT_TRUE(pass.take(y)->is_contiguous());
+  EXPECT_FALSE(pass.take(y).has_value());
+
+  Tape customs;
+  const Var a = customs.input(x);
+  const Var b = customs.custom(
+      {&a, 1}, [](TensorsIn v) -> Tensors { return {v[0] + v[0]}; },
+      [](TensorsIn dy, Needs) -> Tensors {
+        EXPECT_TRUE(dy[0].is_contiguous());
+        return {dy[0] + dy[0]};
+      })[0];
+  EXPECT_EQ(to_vector<float>(customs.backward(sum(b)).of(a)), std::vector<float>(12, 2.0f));
+}
+
 TEST_F(TapeTest, TwoHalvesDoNoWorkTwice) {
   TwoLayers net(cpu);
   auto cost = [&](bool split) {
