@@ -61,7 +61,6 @@ class Incoming {
 /// What a rank answers when it is asked why nothing happens.
 struct RankState {
   bool answered = false;
-  bool left = false;            ///< said goodbye: its group was destroyed in good order
   std::int32_t waits_for = -1;  ///< a rank; -1: for none
   std::string doing;            ///< "all_reduce #12 of 409600 f32, sum, by ring", or "nothing"
 };
@@ -101,6 +100,8 @@ class Transport {
   virtual std::uint64_t taken(int peer) = 0;
   /// The header of the next message from `peer`; null when none has arrived. Stays the same until it has been pulled.
   virtual const MessageHeader* front(int peer) = 0;
+  /// True when nothing more will come from `peer`, because it left in good order and all it sent has been pulled.
+  virtual bool left(int peer) = 0;
   /// Takes in what has arrived of the front message. True once it is in whole (and no longer the front).
   virtual bool pull(int peer, Incoming& to) = 0;
 
