@@ -63,8 +63,8 @@ class BasicBuffer {
     if (count <= 0) return {};
     std::size_t i = 0;
     if (pieces_.size() > 1) {
-      const auto it =
-          std::upper_bound(pieces_.begin(), pieces_.end(), at, [](std::int64_t a, const Piece& p) { return a < p.first; });
+      const auto it = std::upper_bound(pieces_.begin(), pieces_.end(), at,
+                                       [](std::int64_t a, const Piece& p) { return a < p.first; });
       i = static_cast<std::size_t>(it - pieces_.begin()) - 1;
     }
     const Piece& p = pieces_[i];
@@ -93,6 +93,8 @@ Buffer buffer_of(std::span<Tensor> tensors);
 inline Buffer buffer_of(Tensor& tensor) { return buffer_of(std::span<Tensor>(&tensor, 1)); }
 /// As above, to be read only.
 ConstBuffer const_buffer_of(std::span<const Tensor> tensors);
-inline ConstBuffer const_buffer_of(const Tensor& tensor) { return const_buffer_of(std::span<const Tensor>(&tensor, 1)); }
+inline ConstBuffer const_buffer_of(const Tensor& tensor) {
+  return const_buffer_of(std::span<const Tensor>(&tensor, 1));
+}
 
 }  // namespace lamina::comm

@@ -29,7 +29,7 @@ class Delivery final : public Incoming {
   const Buffer* to_ = nullptr;
   Reduction reduction_ = Reduction::sum;
   double by_ = 1;
-  std::int64_t done_ = 0;           // bytes
+  std::int64_t done_ = 0;            // bytes
   std::array<std::byte, 8> part_{};  // of an element that came in pieces
 };
 

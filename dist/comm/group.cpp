@@ -47,8 +47,8 @@ Group::Group(std::unique_ptr<Transport> transport, const GroupOptions& options)
     fail<ValueError>("group", "messages of {} bytes at most; at least 1", options_.segment_bytes);
   }
   if (options_.link.bytes_per_s <= 0) options_.link = transport->link();
-  runner_ = std::make_shared<PlanRunner>(
-      std::move(transport), PlanRunner::Options{options_.timeout, options_.spin, options_.ranks_on_host});
+  runner_ = std::make_shared<PlanRunner>(std::move(transport),
+                                         PlanRunner::Options{options_.timeout, options_.spin, options_.ranks_on_host});
 }
 
 Group::~Group() = default;
@@ -217,25 +217,28 @@ Plan message_plan(Step::Kind kind, int peer, std::int64_t count, std::int64_t se
 Work Group::send(ConstBuffer data, int to, int tag) {
   check_root("send", to);
   if (to == rank_) fail<ValueError>("send", "rank {} to itself", to);
-  const Signature what{Collective::point_to_point, data.dtype(), Reduction::sum, Algorithm::direct, tag, 0, data.count()};
-  const std::int64_t segment = std::max<std::int64_t>(1, options_.segment_bytes / static_cast<std::int64_t>(size_of(data.dtype())));
+  const Signature what{
+      Collective::point_to_point, data.dtype(), Reduction::sum, Algorithm::direct, tag, 0, data.count()};
+  const std::int64_t segment =
+      std::max<std::int64_t>(1, options_.segment_bytes / static_cast<std::int64_t>(size_of(data.dtype())));
   const std::lock_guard lock(shared_->mutex);
-  return {runner_, runner_->start(what,
-                                  std::make_shared<const Program>(
-                                      message_plan(Step::Kind::send, to, data.count(), segment)),
-                                  std::move(data), {})};
+  return {runner_, runner_->start(
+                       what, std::make_shared<const Program>(message_plan(Step::Kind::send, to, data.count(), segment)),
+                       std::move(data), {})};
 }
 
 Work Group::receive(Buffer data, int from, int tag) {
   check_root("receive", from);
   if (from == rank_) fail<ValueError>("receive", "rank {} from itself", from);
-  const Signature what{Collective::point_to_point, data.dtype(), Reduction::sum, Algorithm::direct, tag, 0, data.count()};
-  const std::int64_t segment = std::max<std::int64_t>(1, options_.segment_bytes / static_cast<std::int64_t>(size_of(data.dtype())));
+  const Signature what{
+      Collective::point_to_point, data.dtype(), Reduction::sum, Algorithm::direct, tag, 0, data.count()};
+  const std::int64_t segment =
+      std::max<std::int64_t>(1, options_.segment_bytes / static_cast<std::int64_t>(size_of(data.dtype())));
   const std::lock_guard lock(shared_->mutex);
-  return {runner_, runner_->start(what,
-                                  std::make_shared<const Program>(
-                                      message_plan(Step::Kind::receive, from, data.count(), segment)),
-                                  {}, std::move(data))};
+  return {runner_,
+          runner_->start(
+              what, std::make_shared<const Program>(message_plan(Step::Kind::receive, from, data.count(), segment)), {},
+              std::move(data))};
 }
 
 std::int64_t Group::bytes_sent() const { return runner_->bytes_sent(); }

@@ -6,10 +6,10 @@
 //   work.wait();
 //
 // Every rank of a group calls the same collectives in the same order; a rank that does something else makes a Mismatch
-// on every rank, naming both. All ranks end with the same bits. A rank that dies makes a PeerLost on every rank, one that
-// is late a Timeout after the group's one deadline; both name it. After any of these the group is of no more use: make
-// another one of the survivors. Any count is fine, 0 and more than 2^31 too. Thread-safety: all members, but the order of
-// calls is what counts.
+// on every rank, naming both. All ranks end with the same bits. A rank that dies makes a PeerLost on every rank, one
+// that is late a Timeout after the group's one deadline; both name it. After any of these the group is of no more use:
+// make another one of the survivors. Any count is fine, 0 and more than 2^31 too. Thread-safety: all members, but the
+// order of calls is what counts.
 #pragma once
 
 #include <map>
@@ -29,8 +29,8 @@ struct GroupOptions {
   std::chrono::milliseconds timeout{std::chrono::minutes(5)};
   /// Most bytes of a message: smaller ones overlap better, larger ones cost less.
   std::int64_t segment_bytes = std::int64_t{128} << 10;
-  /// What `automatic` is decided by; the transport's nominal figures if zero. Set it, and results have the same bits from
-  /// run to run whatever the machine does; measure_link() measures it.
+  /// What `automatic` is decided by; the transport's nominal figures if zero. Set it, and results have the same bits
+  /// from run to run whatever the machine does; measure_link() measures it.
   Transport::Link link{0, 0};
   std::chrono::microseconds spin{-1};  ///< as PlanRunner::Options
   int ranks_on_host = 0;

@@ -11,9 +11,10 @@ namespace lamina::comm {
 
 namespace {
 
-constexpr auto kLookEvery = std::chrono::milliseconds(2);    // a polling waiter looks at the control plane
+constexpr auto kLookEvery = std::chrono::milliseconds(2);  // a polling waiter looks at the control plane
 constexpr auto kLongestSleep = std::chrono::milliseconds(100);
-constexpr auto kGrace = std::chrono::milliseconds(400);      // for answers after the deadline
+constexpr auto kGrace = std::chrono::milliseconds(400);  // for answers after the deadline
+constexpr int YIELDS = 0;
 constexpr auto kParked = std::chrono::milliseconds(20);
 
 int usable_processors() {
@@ -163,7 +164,9 @@ bool PlanRunner::progress() {
       }
     }
   } catch (const PeerLost& e) {
-    end({Abort::Kind::peer_lost, -1, e.what()}, true);
+    // A peer that gave up has said why.
+    const std::optional<Abort> why = transport_->check(my_state());
+    end(why ? *why : Abort{Abort::Kind::peer_lost, -1, e.what()}, true);
     moved = true;
   } catch (const Mismatch& e) {
     end({Abort::Kind::mismatch, transport_->rank(), e.what()}, true);
@@ -208,8 +211,8 @@ bool PlanRunner::advance_sends(WorkState& work) {
         pieces.push_back(own.run(step.own_at + at, step.count - at));
         at += static_cast<std::int64_t>(pieces.back().size() / own.element());
       }
-      work.outgoing = Outgoing(
-          {work.what, step.count * static_cast<std::int64_t>(size_of(work.what.dtype)), 0}, std::move(pieces));
+      work.outgoing =
+          Outgoing({work.what, step.count * static_cast<std::int64_t>(size_of(work.what.dtype)), 0}, std::move(pieces));
       work.posting = true;
       if (work.sent == 0 && work.arrived == 0) work.times.started = Clock::now();
     }
@@ -258,16 +261,16 @@ bool PlanRunner::advance_arrivals(WorkState& work) {
       const std::int64_t bytes = step.count * static_cast<std::int64_t>(size_of(work.what.dtype));
       if (!(header->what == work.what) || header->bytes != bytes) {
         if (header->what == work.what) {
-          fail<Mismatch>("group", "rank {} sent {} bytes where rank {} expects {}, both in {}", step.peer, header->bytes,
-                         transport_->rank(), bytes, to_string(work.what));
+          fail<Mismatch>("group", "rank {} sent {} bytes where rank {} expects {}, both in {}", step.peer,
+                         header->bytes, transport_->rank(), bytes, to_string(work.what));
         }
         fail<Mismatch>("group", "rank {} is in {}, rank {} in {}", step.peer, to_string(header->what),
                        transport_->rank(), to_string(work.what));
       }
       const bool mean = work.what.reduction == Reduction::mean && step.kind == Step::Kind::reduce;
-      work.delivery = Delivery(step, work.own[static_cast<std::size_t>(step.own)],
-                               work.to[static_cast<std::size_t>(step.to)], work.what.reduction,
-                               mean ? transport_->size() : 1);
+      work.delivery =
+          Delivery(step, work.own[static_cast<std::size_t>(step.own)], work.to[static_cast<std::size_t>(step.to)],
+                   work.what.reduction, mean ? transport_->size() : 1);
       work.pulling = true;
       if (work.sent == 0 && work.arrived == 0 && !work.posting) work.times.started = Clock::now();
     }
@@ -381,15 +384,15 @@ void PlanRunner::question(WorkState& late) {
     // Along who waits for whom, to one that waits for nobody or is met again.
     culprit = waits_for(late);
     for (int hops = 0; hops < transport_->size() && culprit >= 0; ++hops) {
-      const int next = culprit == transport_->rank() ? waits_for(late)
-                                                     : answers[static_cast<std::size_t>(culprit)].waits_for;
+      const int next =
+          culprit == transport_->rank() ? waits_for(late) : answers[static_cast<std::size_t>(culprit)].waits_for;
       if (next < 0) break;
       culprit = next;
     }
   }
   const auto seconds = std::chrono::duration<double>(late.timeout).count();
-  const std::string about = first_silent >= 0 ? fmt::format("rank {} does not answer", silent)
-                                              : fmt::format("rank {} is late", culprit);
+  const std::string about =
+      first_silent >= 0 ? fmt::format("rank {} does not answer", silent) : fmt::format("rank {} is late", culprit);
   end({Abort::Kind::timeout, culprit,
        error_message("group", fmt::format("{}: {} not done in {:g} s; rank {} waits for {}{}", about,
                                           to_string(late.what), seconds, transport_->rank(), waits_for(late), waits))},
@@ -416,7 +419,7 @@ void PlanRunner::end(const Abort& why, bool tell) {
   changed_.notify_all();
 }
 
-Clock::time_point PlanRunner::wake_time() const {
+Clock::time_point PlanRunner::wake_time() {
   if (works_.empty()) return Clock::time_point::max();
   return std::min(Clock::now() + kLongestSleep, transport_->next_change());
 }
@@ -485,7 +488,7 @@ void PlanRunner::drive(std::unique_lock<std::mutex>& lock, const WorkState& work
     const Clock::time_point now = Clock::now();
     if (turns == 65) moved_at = now;
     const bool spin = now - moved_at < options_.spin;
-    if (spin || turns < 24) {
+    if (spin || turns < YIELDS) {
       if (spin) {
         for (int i = 0; i < 8; ++i) pause();
       } else {
@@ -498,19 +501,18 @@ void PlanRunner::drive(std::unique_lock<std::mutex>& lock, const WorkState& work
     lock.lock();
     look_around();
     if (work.finished) break;
-    transport_->arm();
-    if (progress()) {
-      transport_->disarm();
-      continue;
-    }
-    // One sleeps: the thread makes room.
+    // One sleeps: the thread makes room. Until it has it may take the bell for itself.
     while (sleeping_ && !work.finished) {
       lock.unlock();
       transport_->wake();
       lock.lock();
       if (sleeping_) changed_.wait_for(lock, std::chrono::milliseconds(1));
     }
-    if (work.finished) break;
+    transport_->arm();
+    if (work.finished || progress()) {
+      transport_->disarm();
+      continue;
+    }
     const Clock::time_point until = wake_time();
     dozing_ = true;
     lock.unlock();

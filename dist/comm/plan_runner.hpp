@@ -1,9 +1,10 @@
 // PlanRunner: runs plans over a transport, several at once. It is the one executor, the one deadline and the one error
 // path of all collectives.
 //
-// Works are started in the order they were issued. Between a pair of ranks messages belong to works in that order; works
-// that use different peers pass each other. Whoever waits drives progress; a thread of the runner's does it only while
-// nobody waits, and sleeps in the kernel while there is nothing to do. Thread-safety: all members, from any thread.
+// Works are started in the order they were issued. Between a pair of ranks messages belong to works in that order;
+// works that use different peers pass each other. Whoever waits drives progress; a thread of the runner's does it only
+// while nobody waits, and sleeps in the kernel while there is nothing to do. Thread-safety: all members, from any
+// thread.
 #pragma once
 
 #include <array>
@@ -27,7 +28,7 @@ namespace lamina::comm {
 struct Program {
   explicit Program(Plan plan_);
   Plan plan;
-  std::vector<std::int32_t> sends, arrivals;  // indices of steps
+  std::vector<std::int32_t> sends, arrivals;            // indices of steps
   std::vector<std::int32_t> send_peers, arrival_peers;  // each peer once
   std::vector<std::int32_t> sends_to, arrivals_from;    // how many, beside the above
 };
@@ -57,8 +58,8 @@ class PlanRunner {
  public:
   struct Options {
     std::chrono::milliseconds timeout{std::chrono::minutes(5)};
-    /// How long a waiter polls before it sleeps. Negative: long where every rank of the host has a processor of its own,
-    /// short otherwise.
+    /// How long a waiter polls before it sleeps. Negative: long where every rank of the host has a processor of its
+    /// own, short otherwise.
     std::chrono::microseconds spin{-1};
     int ranks_on_host = 0;  ///< 0: all
   };
@@ -81,21 +82,21 @@ class PlanRunner {
     std::deque<WorkState*> sending, receiving;
   };
 
-  bool progress();                   // true when anything moved; drops finished works
-  bool advance(WorkState& work);     // the same for one
+  bool progress();                // true when anything moved; drops finished works
+  bool advance(WorkState& work);  // the same for one
   bool advance_sends(WorkState& work);
   bool advance_arrivals(WorkState& work);
   void note_taken(WorkState& work);
   void finish(WorkState& work);
   void drive(std::unique_lock<std::mutex>& lock, const WorkState& work);
-  void look_around();                // control plane and deadlines; ends the group if it must
+  void look_around();  // control plane and deadlines; ends the group if it must
   void question(WorkState& late);
   void end(const Abort& why, bool tell);
   RankState my_state() const;
   const WorkState* blocked() const;  // the first work that waits for an arrival
   int waits_for(const WorkState& work) const;
   void run_thread();
-  Clock::time_point wake_time() const;
+  Clock::time_point wake_time();
 
   std::unique_ptr<Transport> transport_;
   Options options_;
@@ -108,10 +109,10 @@ class PlanRunner {
   std::exception_ptr broken_;
   std::int64_t bytes_sent_ = 0;
   int waiters_ = 0;
-  bool driving_ = false;    // one of them looks after everything
-  bool dozing_ = false;     // it is in transport_->sleep
-  bool sleeping_ = false;   // the thread is
-  bool parked_ = false;     // the thread waits for the waiters to go
+  bool driving_ = false;   // one of them looks after everything
+  bool dozing_ = false;    // it is in transport_->sleep
+  bool sleeping_ = false;  // the thread is
+  bool parked_ = false;    // the thread waits for the waiters to go
   bool stop_ = false;
   Clock::time_point looked_{};
   Clock::time_point question_until_{};  // an ask() is out until then; zero: none

@@ -124,7 +124,8 @@ TEST_P(Collectives, TheOthersMoveWhatTheyShould) {
       }
       Values to_all(DType::u8, count * n), from_all(DType::u8, count * n);
       for (int r = 0; r < n; ++r) {
-        for (std::int64_t i = 0; i < count; ++i) to_all.set(r * count + i, (10 * me + r + i) % 251);
+        for (std::int64_t i = 0; i < count; ++i)
+          to_all.set(r * count + i, static_cast<double>((10 * me + r + i) % 251));
       }
       g.all_to_all(ConstBuffer(to_all.all()), from_all.all()).wait();
       for (int r = 0; r < n; ++r) {
@@ -151,7 +152,8 @@ TEST_P(Collectives, RandomNumbersEndAsTheSameBitsEverywhere) {
       }
     }
     data[n - 1][7] = std::nanf("3");
-    on_all(groups, [&](Group& g) { g.all_reduce(data[static_cast<std::size_t>(g.rank())], Reduction::sum, algorithm).wait(); });
+    on_all(groups,
+           [&](Group& g) { g.all_reduce(data[static_cast<std::size_t>(g.rank())], Reduction::sum, algorithm).wait(); });
     for (std::size_t r = 1; r < n; ++r) {
       ASSERT_EQ(std::memcmp(data[r].data(), data[0].data(), count * sizeof(float)), 0) << name_of(algorithm);
     }
@@ -205,8 +207,8 @@ class Groups : public ::testing::TestWithParam<std::string> {};
 TEST_P(Groups, RandomRoundsAllComeOut) {
   auto groups = make_world(GetParam(), 4, {.timeout = 20s, .segment_bytes = 2048});
   on_all(groups, [&](Group& g) {
-    std::mt19937 same(7);                                             // what all ranks do
-    std::mt19937 own(static_cast<unsigned>(g.rank()) + 100);          // when this one does it
+    std::mt19937 same(7);                                     // what all ranks do
+    std::mt19937 own(static_cast<unsigned>(g.rank()) + 100);  // when this one does it
     struct Open {
       Values data;
       Work work;
@@ -261,7 +263,7 @@ TEST_P(Groups, WorkIsDoneWhileNobodyWaits) {
   auto groups = make_world(GetParam(), 2, {.timeout = 5s});
   on_all(groups, [&](Group& g) {
     for (int round = 0; round < 20; ++round) {
-      std::vector<float> data(200000, 1.0f);
+      std::vector<float> data(20000, 1.0f);
       Work work = g.all_reduce(data);
       std::this_thread::sleep_for(20ms);  // computing, as far as the group knows
       const auto now = std::chrono::steady_clock::now();
@@ -305,16 +307,21 @@ struct Disagreement {
 std::vector<Disagreement> disagreements() {
   const Call reduce = [](Group& g, auto& a, auto&) { return g.all_reduce(a); };
   return {
-      {"counts", [](Group& g, auto& a, auto&) { return g.all_reduce(std::span(a).first(409598)); }, reduce,
+      {"counts",
+       [](Group& g, auto& a, auto&) { return g.all_reduce(std::span(a).first(409598)); },
+       reduce,
        {"409598", "409600"}},
       {"reductions", [](Group& g, auto& a, auto&) { return g.all_reduce(a, Reduction::max); }, reduce, {"max", "sum"}},
       {"dtypes",
        [](Group& g, auto& a, auto&) {
          return g.all_reduce(Buffer(reinterpret_cast<std::byte*>(a.data()), 409600, DType::bf16));
        },
-       reduce, {"bf16", "f32"}},
+       reduce,
+       {"bf16", "f32"}},
       {"operations", [](Group& g, auto& a, auto&) { return g.broadcast(a, 0); }, reduce, {"broadcast", "all_reduce"}},
-      {"algorithms", [](Group& g, auto& a, auto&) { return g.all_reduce(a, Reduction::sum, Algorithm::tree); }, reduce,
+      {"algorithms",
+       [](Group& g, auto& a, auto&) { return g.all_reduce(a, Reduction::sum, Algorithm::tree); },
+       reduce,
        {"tree", "by"}},
       {"order",
        [](Group& g, auto& a, auto& b) {
@@ -355,11 +362,15 @@ TEST_P(Groups, DisagreementIsAMismatchOnEveryRank) {
 // ---- lateness and loss ----
 
 TEST_P(Groups, ALatePeerIsATimeoutThatNamesIt) {
-  const std::vector<std::pair<const char*, std::function<Work(Group&, std::vector<float>&, std::vector<float>&)>>> calls = {
-      {"all_reduce", [](Group& g, auto& a, auto&) { return g.all_reduce(a); }},
-      {"all_gather", [](Group& g, auto& a, auto& b) { return g.all_gather(ConstBuffer(std::span(a).first(8)), std::span(b).first(32)); }},
-      {"barrier", [](Group& g, auto&, auto&) { return g.barrier(); }},
-  };
+  const std::vector<std::pair<const char*, std::function<Work(Group&, std::vector<float>&, std::vector<float>&)>>>
+      calls = {
+          {"all_reduce", [](Group& g, auto& a, auto&) { return g.all_reduce(a); }},
+          {"all_gather",
+           [](Group& g, auto& a, auto& b) {
+             return g.all_gather(ConstBuffer(std::span(a).first(8)), std::span(b).first(32));
+           }},
+          {"barrier", [](Group& g, auto&, auto&) { return g.barrier(); }},
+      };
   for (const auto& [name, call] : calls) {
     for (const auto late : {100ms, 900ms}) {
       auto groups = make_world(GetParam(), 4, {.timeout = 500ms});
@@ -456,7 +467,8 @@ TEST_P(Groups, BadArgumentsAreNamedAndHurtNobody) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Worlds, Groups, ::testing::ValuesIn(world_kinds()), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Worlds, Groups, ::testing::ValuesIn(world_kinds()),
+                         [](const auto& info) { return info.param; });
 
 }  // namespace
 }  // namespace lamina::comm

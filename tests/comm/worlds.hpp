@@ -97,8 +97,10 @@ class Values {
     return visit(dtype_, [&]<class T>() {
       T v;
       std::memcpy(&v, const_cast<Values*>(this)->at<T>(i), sizeof v);
-      if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) return static_cast<double>(static_cast<float>(v));
-      else return static_cast<double>(v);
+      if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>)
+        return static_cast<double>(static_cast<float>(v));
+      else
+        return static_cast<double>(v);
     });
   }
   Buffer all() { return part(0, count_); }

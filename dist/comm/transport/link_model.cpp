@@ -45,18 +45,14 @@ class LinkModel final : public Transport {
       message.header().ready_ns = free_ns_ + static_cast<std::int64_t>(link_.latency_s * 1e9);
     }
     if (!inner_->post(peer, message)) return false;
-    peers_[static_cast<std::size_t>(peer)].leaving.push_back(
-        message.header().ready_ns - static_cast<std::int64_t>(link_.latency_s * 1e9));
+    peers_[static_cast<std::size_t>(peer)].leaving.push_back(message.header().ready_ns -
+                                                             static_cast<std::int64_t>(link_.latency_s * 1e9));
     return true;
   }
 
   std::uint64_t taken(int peer) override {
     Peer& p = peers_[static_cast<std::size_t>(peer)];
-    const std::int64_t now = p.leaving.empty() ? 0 : now_ns();
-    while (!p.leaving.empty() && p.leaving.front() <= now) {
-      p.leaving.pop_front();
-      ++p.left;
-    }
+    if (!p.leaving.empty()) p.note(now_ns());
     return std::min(p.left, inner_->taken(peer));
   }
 
@@ -74,10 +70,12 @@ class LinkModel final : public Transport {
   void arm() override { inner_->arm(); }
   void disarm() override { inner_->disarm(); }
   void wake() override { inner_->wake(); }
-  Clock::time_point next_change() const noexcept override {
+  Clock::time_point next_change() override {
     std::int64_t first = kNever;
-    for (const Peer& p : peers_) {
+    const std::int64_t now = now_ns();
+    for (Peer& p : peers_) {
       first = std::min(first, p.arrives);
+      if (p.note(now)) first = std::min(first, now);
       if (!p.leaving.empty()) first = std::min(first, p.leaving.front());
     }
     return first == kNever ? inner_->next_change() : Clock::time_point(std::chrono::nanoseconds(first));
@@ -93,6 +91,13 @@ class LinkModel final : public Transport {
     std::deque<std::int64_t> leaving;  // when each message to it will have left, in order
     std::uint64_t left = 0;            // messages that have
     std::int64_t arrives = kNever;     // when its front message will be here
+
+    // True when any has left since the last look.
+    bool note(std::int64_t now) {
+      const std::uint64_t before = left;
+      for (; !leaving.empty() && leaving.front() <= now; ++left) leaving.pop_front();
+      return left != before;
+    }
   };
 
   std::unique_ptr<Transport> inner_;

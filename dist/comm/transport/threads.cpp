@@ -103,9 +103,7 @@ class ThreadTransport final : public Transport {
     return true;
   }
 
-  std::uint64_t taken(int peer) override {
-    return world_->channel(rank(), peer).taken.load(std::memory_order_acquire);
-  }
+  std::uint64_t taken(int peer) override { return world_->channel(rank(), peer).taken.load(std::memory_order_acquire); }
 
   const MessageHeader* front(int peer) override {
     Channel& c = world_->channel(peer, rank());

@@ -115,8 +115,9 @@ class Transport {
   virtual void disarm() = 0;
   /// Ends sleep(), from any thread.
   virtual void wake() = 0;
-  /// When something will change by itself (a link model's messages in flight); max() for never.
-  virtual Clock::time_point next_change() const noexcept { return Clock::time_point::max(); }
+  /// When something will change by itself (a link model's messages in flight), or did since the last call; max() for
+  /// never.
+  virtual Clock::time_point next_change() { return Clock::time_point::max(); }
 
   // ---- when things go wrong ----
 
