@@ -38,4 +38,11 @@ std::string to_string(const Signature& what) {
   return text + fmt::format(", by {}", name_of(what.algorithm));
 }
 
+bool is_valid(const MessageHeader& header) noexcept {
+  const Signature& what = header.what;
+  return what.op <= Collective::point_to_point && static_cast<int>(what.dtype) < kDTypeCount &&
+         what.reduction <= Reduction::product && what.algorithm <= Algorithm::direct && what.count >= 0 &&
+         header.bytes >= 0;
+}
+
 }  // namespace lamina::comm

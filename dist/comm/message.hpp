@@ -60,4 +60,7 @@ struct MessageHeader {
 };
 inline constexpr std::uint32_t kProtocolVersion = 1;
 
+/// Do all fields have values that exist? What comes from another process is looked at with this first.
+bool is_valid(const MessageHeader& header) noexcept;
+
 }  // namespace lamina::comm

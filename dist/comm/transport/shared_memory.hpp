@@ -3,6 +3,8 @@
 // tell of deaths, carry questions and aborts, and are the doorbells of those that sleep.
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <memory>
 #include <vector>
 
@@ -12,10 +14,13 @@
 namespace lamina::comm {
 
 struct SharedMemoryOptions {
-  std::size_t ring_bytes = std::size_t{1} << 20;  ///< of each ordered pair; memory is used as it is touched
+  /// Of each ordered pair, the same on all ranks: a power of two of at least 1 KiB. Memory is used as it is touched.
+  std::size_t ring_bytes = std::size_t{1} << 20;
+  std::chrono::milliseconds timeout{std::chrono::minutes(1)};  ///< for connecting, once all have met
 };
 
-/// Collective. Throws what exchange() throws, and Mismatch when the ranks are not on one host.
+/// Collective. Throws what exchange() throws; Mismatch naming the hosts when the ranks are not on one, or have other
+/// options; IoError for ranks that did not connect; PeerLost for one that went away meanwhile.
 std::unique_ptr<Transport> shared_memory_transport(Rendezvous& rendezvous, int rank, int size,
                                                    const SharedMemoryOptions& options = {});
 
