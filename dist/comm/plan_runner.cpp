@@ -135,6 +135,7 @@ std::shared_ptr<WorkState> PlanRunner::start(const Signature& what, std::shared_
       queues_[static_cast<std::size_t>(peer)].receiving.push_back(work.get());
     }
     works_.push_back(work);
+    sequence_ = std::max(sequence_, what.sequence);
     // What can be done at once is; the rest waits for others, whose messages ring.
     if (!driving_) {
       if (waiters_ == 0) transport_->arm();
@@ -341,6 +342,13 @@ void PlanRunner::look_around() {
     question_until_ = {};
     return;
   }
+  try {
+    look_for_strangers();
+  } catch (const Mismatch& e) {
+    return end({Abort::Kind::mismatch, transport_->rank(), e.what()}, true);
+  } catch (const PeerLost& e) {
+    return end({Abort::Kind::peer_lost, -1, e.what()}, true);
+  }
   // Left in good order, but still needed.
   const int peer = waits_for(*work);
   if (peer >= 0 && work->arrived < work->program->arrivals.size() && transport_->left(peer)) {
@@ -357,6 +365,28 @@ void PlanRunner::look_around() {
     transport_->ask();
   } else {
     question(*works_.front());
+  }
+}
+
+void PlanRunner::look_for_strangers() {
+  for (int peer = 0; peer < transport_->size(); ++peer) {
+    const MessageHeader* header = peer == transport_->rank() ? nullptr : transport_->front(peer);
+    if (header == nullptr) continue;
+    const auto& queue = queues_[static_cast<std::size_t>(peer)].receiving;
+    const WorkState* mine = nullptr;
+    if (!queue.empty()) {
+      if (header->what == queue.front()->what) continue;
+      mine = queue.front();
+    } else if (header->what.sequence != 0 && header->what.sequence <= sequence_) {
+      // This rank is in that collective, or past it, and nothing was to come from there.
+      const auto it = std::find_if(works_.begin(), works_.end(),
+                                   [&](const auto& w) { return w->what.sequence == header->what.sequence; });
+      mine = it != works_.end() ? it->get() : blocked();
+    }
+    if (mine != nullptr) {
+      fail<Mismatch>("group", "rank {} is in {}, rank {} in {}", peer, to_string(header->what), transport_->rank(),
+                     to_string(mine->what));
+    }
   }
 }
 

@@ -89,7 +89,8 @@ class PlanRunner {
   void note_taken(WorkState& work);
   void finish(WorkState& work);
   void drive(std::unique_lock<std::mutex>& lock, const WorkState& work);
-  void look_around();  // control plane and deadlines; ends the group if it must
+  void look_around();         // control plane and deadlines; ends the group if it must
+  void look_for_strangers();  // messages that no work of this rank will ever take
   void question(WorkState& late);
   void end(const Abort& why, bool tell);
   RankState my_state() const;
@@ -108,6 +109,7 @@ class PlanRunner {
   std::vector<std::uint64_t> posted_;             // messages to each peer
   std::exception_ptr broken_;
   std::int64_t bytes_sent_ = 0;
+  std::uint64_t sequence_ = 0;  // of the last collective issued
   int waiters_ = 0;
   bool driving_ = false;   // one of them looks after everything
   bool dozing_ = false;    // it is in transport_->sleep

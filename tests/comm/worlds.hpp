@@ -13,15 +13,17 @@
 #include "lamina/core/rng.hpp"
 #include "lamina/dist/comm/group.hpp"
 #include "lamina/dist/comm/transport/link_model.hpp"
+#include "lamina/dist/comm/transport/shared_memory.hpp"
 #include "lamina/dist/comm/transport/threads.hpp"
 
 namespace lamina::comm {
 
 /// The transports a world of threads can have, by name.
-inline std::vector<std::string> world_kinds() { return {"threads", "link_model"}; }
+inline std::vector<std::string> world_kinds() { return {"threads", "shm", "link_model"}; }
 
 inline std::vector<Group> make_world(const std::string& kind, int size, const GroupOptions& options = {}) {
-  std::vector<std::unique_ptr<Transport>> transports = thread_transports(size);
+  std::vector<std::unique_ptr<Transport>> transports =
+      kind == "shm" ? shared_memory_transports(size) : thread_transports(size);
   std::vector<Group> groups;
   for (auto& t : transports) {
     if (kind == "link_model") t = with_link_model(std::move(t), {20e-6, 2e9});

@@ -1,6 +1,6 @@
 // Control: what ranks tell each other beside the data, over one socket a pair. It learns of deaths (the socket ends
-// without a goodbye), carries aborts, questions and answers, and rings the doorbell of ranks that sleep. Nothing blocks:
-// what a socket does not take at once waits in a small outbox.
+// without a goodbye), carries aborts, questions and answers, and rings the doorbell of ranks that sleep. Nothing
+// blocks: what a socket does not take at once waits in a small outbox.
 //
 // Thread-safety: as Transport's: one thread at a time, but for wait() and wake().
 #pragma once
@@ -68,8 +68,8 @@ class Control {
   std::vector<RankState> answers_;
   std::uint32_t question_ = 0;
   std::optional<Abort> verdict_;
-  Descriptor ready_;  // epoll: the sockets of those that are here, and wake_
-  Descriptor wake_;   // eventfd
+  Descriptor ready_;                                // epoll: the sockets of those that are here, and wake_
+  Descriptor wake_;                                 // eventfd
   std::atomic<bool> woken_{false}, waited_{false};  // is there anything to settle?
 };
 

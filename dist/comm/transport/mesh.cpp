@@ -31,9 +31,9 @@ struct Attempt {
   Descriptor socket;
   int peer = -1, channel = -1;  // of one that came: unknown until it says
   enum class Stage : std::uint8_t { connecting, sending, receiving, done } stage = Stage::connecting;
-  std::size_t at = 0;       // bytes of the hello moved
-  Hello hello;              // what is sent, or what has come
-  std::size_t address = 0;  // which of the peer's is being tried
+  std::size_t at = 0;                                 // bytes of the hello moved
+  Hello hello;                                        // what is sent, or what has come
+  std::size_t address = 0;                            // which of the peer's is being tried
   Clock::time_point next = Clock::time_point::max();  // when to try the next
   std::string tried;
 };
@@ -195,8 +195,8 @@ class MeshMaker {
     auto next = plan_.deadline;
     std::vector<pollfd> polls = {{listener_.get(), POLLIN, 0}};
     const auto watch = [&](const Attempt& attempt) {
-      polls.push_back({attempt.socket.get(),
-                       static_cast<short>(attempt.stage == Attempt::Stage::receiving ? POLLIN : POLLOUT), 0});
+      polls.push_back(
+          {attempt.socket.get(), static_cast<short>(attempt.stage == Attempt::Stage::receiving ? POLLIN : POLLOUT), 0});
     };
     for (Attempt& attempt : ours_) {
       const bool others = attempt.address + 1 < plan_.reached[attempt.peer].size();

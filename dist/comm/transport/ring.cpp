@@ -53,7 +53,9 @@ bool RingWriter::put(Outgoing& message) {
   // The payload lies together, and behind it there is room for the next header.
   std::uint64_t bytes =
       std::min({static_cast<std::uint64_t>(message.left()), kFragment, size_ / 4, size_ - payload_at});
-  const auto room = [&] { return static_cast<std::int64_t>(size_ - (at_ - taken_)) - static_cast<std::int64_t>(2 * kLine); };
+  const auto room = [&] {
+    return static_cast<std::int64_t>(size_ - (at_ - taken_)) - static_cast<std::int64_t>(2 * kLine);
+  };
   if (room() < static_cast<std::int64_t>(whole_lines(bytes))) {
     refresh();
     blocked_ = room() < static_cast<std::int64_t>(whole_lines(std::min(bytes, kLeastFragment)));

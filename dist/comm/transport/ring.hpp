@@ -72,12 +72,12 @@ class RingReader {
   const std::byte* bytes_;
   std::uint64_t size_;
   int writer_;
-  std::uint64_t at_ = 0;             // of the next record
-  std::uint64_t seen_ = ~0ull;       // the record last found there
-  MessageHeader header_;             // of the message in progress
+  std::uint64_t at_ = 0;        // of the next record
+  std::uint64_t seen_ = ~0ull;  // the record last found there
+  MessageHeader header_;        // of the message in progress
   bool in_message_ = false;
-  std::int64_t left_ = 0;            // of its payload
-  std::uint64_t fragment_ = 0;       // payload of the record at at_, once it has been found
+  std::int64_t left_ = 0;       // of its payload
+  std::uint64_t fragment_ = 0;  // payload of the record at at_, once it has been found
 };
 
 }  // namespace lamina::comm

@@ -1,11 +1,11 @@
 #include "lamina/dist/comm/transport/shared_memory.hpp"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -128,8 +128,8 @@ Descriptor take_over(const Descriptor& socket, int size, std::size_t ring_bytes,
   struct stat status {};
   if (::fstat(fd, &status) != 0 || (::fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK) == 0 ||
       static_cast<std::size_t>(status.st_size) != Mapping::bytes_for(size, ring_bytes)) {
-    fail<Mismatch>("shm", "rank 0 sent memory of {} bytes; {} ranks with rings of {} bytes need {}", status.st_size, size,
-                   ring_bytes, Mapping::bytes_for(size, ring_bytes));
+    fail<Mismatch>("shm", "rank 0 sent memory of {} bytes; {} ranks with rings of {} bytes need {}", status.st_size,
+                   size, ring_bytes, Mapping::bytes_for(size, ring_bytes));
   }
   return memory;
 }
@@ -220,9 +220,9 @@ std::unique_ptr<Transport> shared_memory_transport(Rendezvous& rendezvous, int r
   const Host host = this_host();
   const std::string name = "lamina-" + to_string(id);
   const Descriptor listener = listen_on(SocketAddress::abstract_name(name));
-  const Blob mine = {"shm",
-                     {to_string(id), host.identity, host.name, std::to_string(::getpid()),
-                      std::to_string(options.ring_bytes), name}};
+  const Blob mine = {
+      "shm",
+      {to_string(id), host.identity, host.name, std::to_string(::getpid()), std::to_string(options.ring_bytes), name}};
   const std::vector<Blob> blobs = exchange_blobs(rendezvous, mine, rank, size);
   enum { kId, kIdentity, kName, kPid, kRing, kListener };
 
@@ -281,9 +281,8 @@ std::vector<std::unique_ptr<Transport>> shared_memory_transports(int size, const
   const auto mapping = std::make_shared<Mapping>(make_memory(size, options.ring_bytes), size, options.ring_bytes);
   std::vector<std::unique_ptr<Transport>> transports;
   for (int rank = 0; rank < size; ++rank) {
-    transports.push_back(std::make_unique<SharedMemoryTransport>(rank, size, mapping, options.ring_bytes,
-                                                                 std::move(sockets[rank]),
-                                                                 std::vector<std::string>(size, "a thread")));
+    transports.push_back(std::make_unique<SharedMemoryTransport>(
+        rank, size, mapping, options.ring_bytes, std::move(sockets[rank]), std::vector<std::string>(size, "a thread")));
   }
   return transports;
 }
