@@ -72,9 +72,9 @@ bool RingWriter::put(Outgoing& message) {
   }
   auto* record = reinterpret_cast<Record*>(bytes_ + (at_ & (size_ - 1)));
   record->bytes = static_cast<std::uint32_t>(bytes);
-  record->first = message.started() ? 0 : 1;
-  if (!message.started()) record->header = message.header();
-  message.start();
+  record->first = in_message_ ? 0 : 1;
+  if (!in_message_) record->header = message.header();
+  in_message_ = message.left() > 0;
   const std::uint64_t next = at_ + kLine + whole_lines(bytes);
   reinterpret_cast<Record*>(bytes_ + (next & (size_ - 1)))->stamp.store(0, std::memory_order_relaxed);
   record->stamp.store(at_ + 1, std::memory_order_seq_cst);  // before looking whether the reader sleeps

@@ -45,6 +45,7 @@ class RingWriter {
   int reader_;
   std::uint64_t at_ = 0;     // where the next record goes; offsets are modulo the size
   std::uint64_t taken_ = 0;  // as last seen
+  bool in_message_ = false;
   bool blocked_ = false;
 };
 

@@ -1,6 +1,7 @@
 // Ranks anywhere, over TCP: IPv4 or IPv6, any port, one control connection and several for data a pair of ranks.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -10,10 +11,12 @@
 namespace lamina::comm {
 
 struct TcpOptions {
-  /// An address or interface to listen on and advertise. Empty: the address by which the rendezvous was reached.
+  /// An address or interface to listen on and advertise. Empty: the address by which the rendezvous was reached, or
+  /// all if it has none.
   std::string bind;
   int port = 0;         ///< 0: any that is free
-  int connections = 1;  ///< for data, a pair; a large message is striped over them
+  int connections = 1;  ///< for data, a pair, the same on all ranks; a large message is striped over them
+  std::chrono::milliseconds timeout{std::chrono::minutes(1)};  ///< for connecting, once all have met
 };
 
 /// Collective. Throws what exchange() throws; IoError naming the address and what was tried when a peer cannot be
