@@ -6,10 +6,10 @@
 //   work.wait();
 //
 // Every rank of a group calls the same collectives in the same order; a rank that does something else makes a Mismatch
-// on every rank, naming both. All ranks end with the same bits. A rank that dies makes a PeerLost on every rank, one
-// that is late a Timeout after the group's one deadline; both name it. After any of these the group is of no more use:
-// make another one of the survivors. Any count is fine, 0 and more than 2^31 too. Thread-safety: all members, but the
-// order of calls is what counts.
+// on every rank, naming both (one that only had to send may learn of it in its next call). All ranks end with the same
+// bits. A rank that dies makes a PeerLost on every rank, one that is late a Timeout after the group's one deadline;
+// both name it. After any of these the group is of no more use: make another one of the survivors. Any count is fine, 0
+// and more than 2^31 too. Thread-safety: all members, but the order of calls is what counts.
 #pragma once
 
 #include <map>

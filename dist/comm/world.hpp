@@ -11,7 +11,7 @@
 
 namespace lamina::comm {
 
-struct WorldOptions {
+struct ConnectOptions {
   GroupOptions group;
   /// "shm", "tcp", or "auto": shared memory when all ranks are on one host, else TCP.
   std::string transport = "auto";
@@ -21,8 +21,8 @@ struct WorldOptions {
 };
 
 /// Collective. Throws what rendezvous and transports throw.
-Group connect(const Meeting& meeting, const WorldOptions& options = {});
+Group connect(const Meeting& meeting, const ConnectOptions& options = {});
 /// As a launcher arranged it; alone without one.
-Group connect(const WorldOptions& options = {});
+Group connect(const ConnectOptions& options = {});
 
 }  // namespace lamina::comm

@@ -45,7 +45,8 @@ std::vector<std::string> failures(const std::function<void(Rendezvous&, int)>& c
   std::vector<std::thread> threads;
   for (int rank = 0; rank < 2; ++rank) {
     threads.emplace_back([&, rank] {
-      Forged forged(*meeting[rank], rank == 1 ? change : [](std::string&) {});
+      Forged forged(
+          *meeting[rank], rank == 1 ? change : [](std::string&) {});
       try {
         connect(forged, rank);
       } catch (const Mismatch& e) {
@@ -101,9 +102,8 @@ TEST(Connecting, RefusesOptionsThatCannotBe) {
     EXPECT_THROW(shared_memory_transport(*meeting[0], 0, 1, shm), ValueError);
     EXPECT_THROW(shared_memory_transports(2, shm), ValueError);
   }
-  for (const TcpOptions& tcp :
-       {TcpOptions{.bind = "", .port = -1}, TcpOptions{.bind = "", .port = 65536},
-        TcpOptions{.bind = "", .port = 0, .connections = 0}, TcpOptions{.bind = "no_such0"}}) {
+  for (const TcpOptions& tcp : {TcpOptions{.bind = "", .port = -1}, TcpOptions{.bind = "", .port = 65536},
+                                TcpOptions{.bind = "", .port = 0, .connections = 0}, TcpOptions{.bind = "no_such0"}}) {
     EXPECT_THROW(tcp_transport(*meeting[0], 0, 1, tcp), ValueError);
   }
   try {

@@ -55,7 +55,8 @@ TEST_P(LongMessage, ArrivesWhole) {
       header.what.op = Collective::point_to_point;
       header.bytes = kBytes;
       Outgoing message(header, pieces);
-      drive(transport, 100, [&] { return transport.post(1, message); }, [&] { return transport.taken(1) == 1; });
+      drive(
+          transport, 100, [&] { return transport.post(1, message); }, [&] { return transport.taken(1) == 1; });
       return;
     }
     Comparison sink;

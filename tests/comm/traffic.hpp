@@ -128,7 +128,8 @@ class Traffic {
   }
 
   void run(int spins) {
-    drive(transport_, spins, [&] { return step(); }, [&] { return done(); });
+    drive(
+        transport_, spins, [&] { return step(); }, [&] { return done(); });
   }
   /// Of message k from a to b.
   std::int64_t bytes_of(int from, int to, int k) const {

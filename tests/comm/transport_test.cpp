@@ -123,10 +123,12 @@ TEST_P(Transports, SleepThoughUnwantedMessagesLieThere) {
   run(2, {}, [](Transport& transport) {
     const int peer = 1 - transport.rank();
     TestMessage message(transport.rank(), peer, 0, 100'000, 1);
-    drive(transport, 0, [&] { return transport.post(peer, message.outgoing); },
-          [&] { return transport.taken(peer) == 1; });
+    drive(
+        transport, 0, [&] { return transport.post(peer, message.outgoing); },
+        [&] { return transport.taken(peer) == 1; });
     bool came = false;
-    drive(transport, 0, [&] { return came = transport.front(peer) != nullptr; }, [&] { return came; });
+    drive(
+        transport, 0, [&] { return came = transport.front(peer) != nullptr; }, [&] { return came; });
     std::this_thread::sleep_for(50ms);  // all of it is there
     int sleeps = 0;
     const auto until = Clock::now() + 200ms;
@@ -137,7 +139,8 @@ TEST_P(Transports, SleepThoughUnwantedMessagesLieThere) {
       ++sleeps;
     }
     TestSink sink(100'000, TestSink::Way::written, 0);
-    drive(transport, 0, [&] { return transport.pull(peer, sink); }, [&] { return sink.left() == 0; });
+    drive(
+        transport, 0, [&] { return transport.pull(peer, sink); }, [&] { return sink.left() == 0; });
     finish_together(transport);
     if (sleeps > 5) throw std::runtime_error("slept " + std::to_string(sleeps) + " times in 200 ms");
   });
@@ -149,8 +152,9 @@ TEST_P(Transports, DeliverWhatWasSentBeforeAGoodbye) {
     if (transport.rank() == 1) {
       for (const int peer : {0, 2}) {
         TestMessage message(1, peer, 0, kBytes, 3);
-        drive(transport, 10, [&] { return transport.post(peer, message.outgoing); },
-              [&] { return transport.taken(peer) == 1; });
+        drive(
+            transport, 10, [&] { return transport.post(peer, message.outgoing); },
+            [&] { return transport.taken(peer) == 1; });
       }
       return;
     }
@@ -158,7 +162,8 @@ TEST_P(Transports, DeliverWhatWasSentBeforeAGoodbye) {
     EXPECT_FALSE(transport.check({}));
     EXPECT_FALSE(transport.left(1));
     TestSink sink(kBytes, TestSink::Way::mixed, 1);
-    drive(transport, 10, [&] { return transport.pull(1, sink); }, [&] { return sink.left() == 0; });
+    drive(
+        transport, 10, [&] { return transport.pull(1, sink); }, [&] { return sink.left() == 0; });
     if (!sink.is_right(1, transport.rank(), 0)) throw std::runtime_error("wrong bytes");
     const auto until = Clock::now() + 5s;
     while (!transport.left(1)) {
@@ -217,7 +222,8 @@ TEST_P(Transports, LeaveNothingBehind) {
 INSTANTIATE_TEST_SUITE_P(All, Transports,
                          testing::Values(Kind{"shm", false}, Kind{"shm", true}, Kind{"tcp", false}, Kind{"tcp", true}),
                          [](const auto& info) {
-                           return std::string(info.param.transport) + (info.param.processes ? "_processes" : "_threads");
+                           return std::string(info.param.transport) +
+                                  (info.param.processes ? "_processes" : "_threads");
                          });
 
 // ---- what only processes can suffer ----
@@ -229,8 +235,8 @@ class ProcessTransports : public testing::TestWithParam<std::string> {
     std::atomic<std::int64_t> died_ns;
     std::atomic<int> ready;
   };
-  Board& board_ = *static_cast<Board*>(
-      ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  Board& board_ =
+      *static_cast<Board*>(::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   void TearDown() override { ::munmap(&board_, sizeof(Board)); }
 
   static std::int64_t now_ns() { return std::chrono::nanoseconds(Clock::now().time_since_epoch()).count(); }

@@ -14,21 +14,42 @@
 #include "lamina/dist/comm/group.hpp"
 #include "lamina/dist/comm/transport/link_model.hpp"
 #include "lamina/dist/comm/transport/shared_memory.hpp"
+#include "lamina/dist/comm/transport/tcp.hpp"
 #include "lamina/dist/comm/transport/threads.hpp"
+#include "tests/comm/local_rendezvous.hpp"
 
 namespace lamina::comm {
 
 /// The transports a world of threads can have, by name.
-inline std::vector<std::string> world_kinds() { return {"threads", "shm", "link_model"}; }
+inline std::vector<std::string> world_kinds() { return {"threads", "shm", "tcp", "link_model"}; }
+
+inline std::vector<std::unique_ptr<Transport>> make_transports(const std::string& kind, int size) {
+  if (kind == "shm") return shared_memory_transports(size);
+  if (kind == "threads" || kind == "link_model") {
+    std::vector<std::unique_ptr<Transport>> transports = thread_transports(size);
+    for (auto& t : transports) {
+      if (kind == "link_model") t = with_link_model(std::move(t), {20e-6, 2e9});
+    }
+    return transports;
+  }
+  std::vector<std::unique_ptr<LocalRendezvous>> meeting = LocalRendezvous::of(size);
+  std::vector<std::unique_ptr<Transport>> transports(static_cast<std::size_t>(size));
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < size; ++rank) {
+    threads.emplace_back([&, rank] {
+      const auto r = static_cast<std::size_t>(rank);
+      TcpOptions tcp;
+      tcp.connections = 2;
+      transports[r] = tcp_transport(*meeting[r], rank, size, tcp);
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  return transports;
+}
 
 inline std::vector<Group> make_world(const std::string& kind, int size, const GroupOptions& options = {}) {
-  std::vector<std::unique_ptr<Transport>> transports =
-      kind == "shm" ? shared_memory_transports(size) : thread_transports(size);
   std::vector<Group> groups;
-  for (auto& t : transports) {
-    if (kind == "link_model") t = with_link_model(std::move(t), {20e-6, 2e9});
-    groups.emplace_back(std::move(t), options);
-  }
+  for (auto& t : make_transports(kind, size)) groups.emplace_back(std::move(t), options);
   return groups;
 }
 

@@ -37,8 +37,7 @@ std::vector<Interface> interfaces() {
     if (i.address.is_link_local()) return 2;
     return i.address.family() == AF_INET ? 0 : 1;
   };
-  std::stable_sort(all.begin(), all.end(),
-                   [&](const Interface& a, const Interface& b) { return rank(a) < rank(b); });
+  std::stable_sort(all.begin(), all.end(), [&](const Interface& a, const Interface& b) { return rank(a) < rank(b); });
   return all;
 }
 

@@ -21,11 +21,11 @@ namespace {
 
 using Flow = Transfer::Flow;
 
-constexpr std::int64_t kStripe = 64 << 10;       // of messages over several connections
-constexpr std::size_t kAhead = 16 << 10;         // read beyond what was asked for: small messages in one call
-constexpr std::size_t kShown = 256 << 10;        // what take() is shown at once
-constexpr std::size_t kMostSent = 1 << 20;       // in one call, so that receiving gets its turn
-constexpr std::size_t kMostPieces = 64;          // in one call
+constexpr std::int64_t kStripe = 64 << 10;  // of messages over several connections
+constexpr std::size_t kAhead = 16 << 10;    // read beyond what was asked for: small messages in one call
+constexpr std::size_t kShown = 256 << 10;   // what take() is shown at once
+constexpr std::size_t kMostSent = 1 << 20;  // in one call, so that receiving gets its turn
+constexpr std::size_t kMostPieces = 64;     // in one call
 
 // What comes in on a connection. Some bytes beyond those asked for are read ahead.
 class Inflow {
