@@ -132,6 +132,7 @@ struct SampleOperand {
   Shape shape;
   Fill fill = Fill::normal();
   DType dtype = DType::f32;  ///< floating operands are also run in the op's other floating dtypes
+  bool accumulated = false;  ///< this one then in what sums of that dtype are accumulated in
 };
 
 template <class Attrs>
