@@ -29,7 +29,7 @@ inline Device make_cpu(int which, std::int64_t memory_limit) {
 }
 
 inline Device make_example(int which, std::int64_t memory_limit) {
-  constexpr int delays_us[] = {0, 5, 20};
+  constexpr int delays_us[] = {0, 5, 200};
   return example_device({.name = "delays of " + std::to_string(delays_us[which]) + " us",
                          .memory_limit = memory_limit,
                          .max_delay_us = delays_us[which],
