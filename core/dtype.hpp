@@ -75,6 +75,10 @@ struct DTypeOf<bool> : std::integral_constant<DType, DType::boolean> {};
 template <class T>
 inline constexpr DType dtype_of = DTypeOf<std::remove_const_t<T>>::value;
 
+/// The dtype sums of a floating dtype are accumulated in: f32 for bf16 and f16, else itself.
+constexpr DType accumulator_of(DType dtype) noexcept {
+  return dtype == DType::f16 || dtype == DType::bf16 ? DType::f32 : dtype;
+}
 /// The type sums of T are accumulated in.
 template <class T>
 struct Accumulator {

@@ -4,14 +4,15 @@
 
 namespace lamina {
 
-void check_norm_operands(std::string_view op, MetasIn in) {
+void check_norm_operands(std::string_view op, MetasIn in, std::size_t statistics) {
   for (std::size_t i = 0; i < in.size(); ++i) {
     if (!is_floating(in[i].dtype)) {
       fail<DTypeError>(op, "operand {}: {} is not a floating dtype", i, name_of(in[i].dtype));
     }
-    if (in[i].dtype != in[0].dtype) {
-      fail<DTypeError>(op, "operand {}: {} does not match {} of operand 0", i, name_of(in[i].dtype),
-                       name_of(in[0].dtype));
+    const DType needed = i < statistics ? in[0].dtype : accumulator_of(in[0].dtype);
+    if (in[i].dtype != needed) {
+      fail<DTypeError>(op, "operand {}: {} where {} is needed beside {} of operand 0", i, name_of(in[i].dtype),
+                       name_of(needed), name_of(in[0].dtype));
     }
   }
 }

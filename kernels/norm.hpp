@@ -5,8 +5,9 @@
 
 namespace lamina {
 
-/// Throws DTypeError unless all operands are of one floating dtype.
-void check_norm_operands(std::string_view op, MetasIn in);
+/// Throws DTypeError unless the operands before number `statistics` are of one floating dtype, and the others of the
+/// one its sums are accumulated in (f32 for bf16 and f16).
+void check_norm_operands(std::string_view op, MetasIn in, std::size_t statistics);
 /// Throws ShapeError unless operand `i` has the shape.
 void check_shape(std::string_view op, MetasIn in, std::size_t i, const Shape& shape);
 /// Throws ValueError unless epsilon > 0 and finite.

@@ -132,6 +132,7 @@ struct SampleOperand {
   Shape shape;
   Fill fill = Fill::normal();
   DType dtype = DType::f32;  ///< floating operands are also run in the op's other floating dtypes
+  bool accumulated = false;  ///< this one then in what sums of that dtype are accumulated in
 };
 
 template <class Attrs>
@@ -142,7 +143,8 @@ struct Sample {
 };
 
 /// How far a kernel may be from the float64 reference: |x - ref| <= ulps * 2^-p * growth(k) * scale, where 2^-p is half
-/// the spacing at 1 of the output's dtype, and k the FLOPs per output element.
+/// the spacing at 1 of the output's dtype, and k the FLOPs per output element that is not exactly 0: an element without
+/// terms has no share in them, nor in the root mean square.
 struct Tolerance {
   enum class Growth : std::uint8_t { none, sqrt_k, k } growth = Growth::none;
   enum class Scale : std::uint8_t {

@@ -4,6 +4,7 @@
 #include <sys/file.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <set>
 
@@ -20,6 +21,11 @@ namespace fs = std::filesystem;
 constexpr int kFormat = 1;
 
 std::string stem(std::int64_t step) { return fmt::format("step-{:08}", step); }
+
+// A step's tensors have one of two names, so that a step saved again never touches what its manifest names.
+std::array<std::string, 2> tensor_names(std::int64_t step) {
+  return {stem(step) + ".safetensors", stem(step) + ".again.safetensors"};
+}
 
 // Steps of all manifests in the folder, newest first.
 std::vector<std::int64_t> steps_in(const fs::path& folder) {
@@ -53,7 +59,13 @@ CheckpointStore::Loaded load(const fs::path& folder, std::int64_t step) {
   }
   if (integer("step").get<std::int64_t>() != step)
     fail<FormatError>("checkpoint", "{}.json: is of another step", stem(step));
-  const fs::path file = folder / (stem(step) + ".safetensors");
+  const auto names = tensor_names(step);
+  const nlohmann::json name = manifest.value("file", nlohmann::json(names[0]));
+  if (name != names[0] && name != names[1]) {
+    fail<FormatError>("checkpoint", "{}.json: its file is {}, neither {} nor {}", stem(step), name.dump(), names[0],
+                      names[1]);
+  }
+  const fs::path file = folder / name.get<std::string>();
   const ReadFile tensors(file);
   if (tensors.size() != integer("bytes").get<std::uint64_t>()) {
     fail<FormatError>("checkpoint", "{}: {} bytes, the manifest says {}", file.filename().string(), tensors.size(),
@@ -64,6 +76,17 @@ CheckpointStore::Loaded load(const fs::path& folder, std::int64_t step) {
     fail<FormatError>("checkpoint", "{}: its hash is not the manifest's", file.filename().string());
   }
   return {step, manifest.value("state", nlohmann::json::object()), SafetensorsFile::open(file)};
+}
+
+// The name of the tensor file of a checkpoint, empty unless that is there and whole.
+std::string whole_tensors(const fs::path& folder, std::int64_t step) {
+  std::error_code ignored;
+  if (!fs::exists(folder / (stem(step) + ".json"), ignored)) return {};
+  try {
+    return fs::path(load(folder, step).tensors.name()).filename().string();
+  } catch (const Error&) {
+    return {};
+  }
 }
 
 }  // namespace
@@ -86,28 +109,31 @@ std::optional<std::int64_t> CheckpointStore::newest_step() const {
 }
 
 void CheckpointStore::save(std::int64_t step, std::span<const NamedTensor> tensors, const nlohmann::json& state) {
-  const fs::path manifest = folder_ / (stem(step) + ".json");
+  const auto names = tensor_names(step);
+  // The new tensors lie beside the old ones until the manifest, replaced in one moment, names them.
+  const std::string& name = whole_tensors(folder_, step) == names[0] ? names[1] : names[0];
+  const std::string& replaced = name == names[0] ? names[1] : names[0];
   std::error_code ignored;
-  // A run that comes to a step again replaces it; between the two files it does not exist.
-  fs::remove(manifest, ignored);
-  const fs::path file = folder_ / (stem(step) + ".safetensors");
-  const WrittenFile written = write_safetensors(file, tensors, {{"format", "lamina-checkpoint"}});
+  const WrittenFile written = write_safetensors(folder_ / name, tensors, {{"format", "lamina-checkpoint"}});
   const nlohmann::json content = {{"format", kFormat},
                                   {"step", step},
+                                  {"file", name},
                                   {"bytes", written.bytes},
                                   {"hash", fmt::format("{:016x}", written.hash)},
                                   {"state", state}};
   try {
-    write_file(manifest, content.dump(1) + "\n");
+    write_file(folder_ / (stem(step) + ".json"), content.dump(1) + "\n");
   } catch (...) {
-    fs::remove(file, ignored);
+    // It may be in place all the same, when only syncing the folder failed.
+    if (whole_tensors(folder_, step) != name) fs::remove(folder_ / name, ignored);
     throw;
   }
+  fs::remove(folder_ / replaced, ignored);
   std::vector<std::int64_t> steps = steps_in(folder_);
   std::erase_if(steps, [&](std::int64_t other) { return other > step; });  // damaged ones that were passed over
   for (std::size_t i = static_cast<std::size_t>(keep_); i < steps.size(); ++i) {
     fs::remove(folder_ / (stem(steps[i]) + ".json"), ignored);  // first: without it the tensors are nobody's
-    fs::remove(folder_ / (stem(steps[i]) + ".safetensors"), ignored);
+    for (const std::string& tensor_name : tensor_names(steps[i])) fs::remove(folder_ / tensor_name, ignored);
   }
 }
 

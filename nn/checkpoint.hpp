@@ -3,11 +3,12 @@
 //   DIR/step-00000120.safetensors   parameters "model.<path>", buffers "buffer.<path>",
 //                                   optimiser "optimizer.<path>.<state>"
 //   DIR/step-00000120.json          format version, step, the run's own state,
-//                                   size and hash of the tensor file
+//                                   name, size and hash of the tensor file
 //
 // The manifest is written last: a checkpoint exists when its manifest does and names the tensor file's hash. Killed at
-// any moment, the last or the one before is whole. Parameters are named by module path, never by stage, so that a run
-// can go on under another strategy or worker count.
+// any moment, the last or the one before is whole. A step that is saved again takes the name step-00000120.again for
+// its tensors (and a third time the first name), so that until its manifest is replaced the old checkpoint is whole.
+// Parameters are named by module path, never by stage, so that a run can go on under another strategy or worker count.
 #pragma once
 
 #include <filesystem>
@@ -37,8 +38,8 @@ class CheckpointStore {
   /// Of the newest manifest in the folder, whole or not.
   std::optional<std::int64_t> newest_step() const;
 
-  /// Writes a checkpoint, then removes all but the newest `keep` up to this step. Throws IoError; earlier checkpoints
-  /// are untouched then and no partial file stays.
+  /// Writes a checkpoint, in place of one of the same step, then removes all but the newest `keep` up to this step.
+  /// Throws IoError; earlier checkpoints, and the old one of this step, are untouched then and no partial file stays.
   void save(std::int64_t step, std::span<const NamedTensor> tensors, const nlohmann::json& state);
 
   /// The newest complete checkpoint in a folder; incomplete and damaged ones are passed over and named in `skipped`.

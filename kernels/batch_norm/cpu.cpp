@@ -31,24 +31,26 @@ namespace lamina {
 
 template <>
 std::span<const Variant> cpu_variants<BatchNorm>() {
-  static constexpr Variant table[] = {LAMINA_REDUCE_VARIANTS(BatchNorm, "batch_norm", batch_norm_in)};
+  static constexpr Variant table[] = {
+      LAMINA_REDUCE_VARIANTS_IF(supports_first, BatchNorm, "batch_norm", batch_norm_in)};
   return table;
 }
 template <>
 std::span<const Variant> cpu_variants<BatchNormGrad>() {
-  static constexpr Variant table[] = {LAMINA_REDUCE_VARIANTS(BatchNormGrad, "batch_norm_grad", batch_norm_grad_in)};
+  static constexpr Variant table[] = {
+      LAMINA_REDUCE_VARIANTS_IF(supports_first, BatchNormGrad, "batch_norm_grad", batch_norm_grad_in)};
   return table;
 }
 template <>
 std::span<const Variant> cpu_variants<BatchNormInference>() {
   static constexpr Variant table[] = {
-      LAMINA_REDUCE_VARIANTS(BatchNormInference, "batch_norm_inference", batch_norm_inference_in)};
+      LAMINA_REDUCE_VARIANTS_IF(supports_first, BatchNormInference, "batch_norm_inference", batch_norm_inference_in)};
   return table;
 }
 template <>
 std::span<const Variant> cpu_variants<BatchNormInferenceGrad>() {
-  static constexpr Variant table[] = {
-      LAMINA_REDUCE_VARIANTS(BatchNormInferenceGrad, "batch_norm_inference_grad", batch_norm_inference_grad_in)};
+  static constexpr Variant table[] = {LAMINA_REDUCE_VARIANTS_IF(
+      supports_first, BatchNormInferenceGrad, "batch_norm_inference_grad", batch_norm_inference_grad_in)};
   return table;
 }
 

@@ -3,21 +3,17 @@
 #include <algorithm>
 #include <cmath>
 
-#include "lamina/kernels/add/op.hpp"
-#include "lamina/kernels/copy/op.hpp"
-#include "lamina/kernels/mul/op.hpp"
 #include "lamina/kernels/norm.hpp"
 #include "lamina/kernels/reference.hpp"
-#include "lamina/kernels/scale/op.hpp"
-#include "lamina/kernels/sub/op.hpp"
 
 namespace lamina {
 
 namespace {
 
-// Operands of one floating dtype; operand `x` is (N,C,...), those from `first` on are (C). Returns C's shape.
+// Operands of one floating dtype, from number 3 on of its statistics'; operand `x` is (N,C,...), those from `first` on
+// are (C). Returns C's shape.
 Shape check_operands(std::string_view op, const BatchNormAttrs& attrs, MetasIn in, std::size_t x, std::size_t first) {
-  check_norm_operands(op, in);
+  check_norm_operands(op, in, 3);
   check_epsilon(op, attrs.epsilon);
   const Shape& shape = in[x].shape;
   if (shape.rank() < 2) fail<ShapeError>(op, "operand {}: {} is not (N,C,...)", x, to_string(shape));
@@ -58,7 +54,8 @@ Metas BatchNorm::infer(const Attrs& attrs, MetasIn in) {
   if (per_channel(in[0].shape) == 1) {
     fail<ShapeError>(name, "operand 0: {} has one value per channel, which has no variance", to_string(in[0].shape));
   }
-  return {in[0], {channels, in[0].dtype}, {channels, in[0].dtype}};
+  const DType statistics = accumulator_of(in[0].dtype);
+  return {in[0], {channels, statistics}, {channels, statistics}};
 }
 
 // An element: 1 for the mean, 3 for the variance, 4 for the result. A channel: two divisions; add, sqrt, divide.
@@ -68,24 +65,19 @@ Cost BatchNorm::cost(const Attrs&, MetasIn in, MetasIn out) {
 
 Tensors BatchNorm::vjp(const Attrs& attrs, const Saved& saved, TensorsIn cotangents, Needs needs) {
   const Tensor& x = saved.input(0);
-  Tensors gradients(3);
-  if (cotangents[0].defined()) {
-    gradients = only_needed(
-        apply<BatchNormGrad>(attrs, {}, cotangents[0], x, saved.input(1), saved.output(1), saved.output(2)), needs);
+  const Tensor& dy = cotangents[0];
+  if (!dy.defined() && !needs[0]) return Tensors(3);
+  if (!cotangents[1].defined() && !cotangents[2].defined()) {
+    return only_needed(apply<BatchNormGrad>(attrs, {}, dy, x, saved.input(1), saved.output(1), saved.output(2)), needs);
   }
-  if (!needs[0] || !(cotangents[1].defined() || cotangents[2].defined())) return gradients;
-  // dmean/dx = 1 / n, dvariance/dx = 2 (x - mean) / n.
-  std::vector<std::int64_t> ones(static_cast<std::size_t>(x.shape().rank()), 1);
-  ones[1] = x.shape()[1];
-  const double n = static_cast<double>(std::max<std::int64_t>(1, per_channel(x.shape())));
-  auto column = [&](const Tensor& t) { return contiguous(t).view(Shape(std::span<const std::int64_t>(ones))); };
-  Tensor dx;
-  if (cotangents[1].defined()) dx = scale(column(cotangents[1]), 1 / n);
-  if (cotangents[2].defined()) {
-    const Tensor through = (x - column(saved.output(1))) * scale(column(cotangents[2]), 2 / n);
-    dx = dx.defined() ? through + dx : through;
-  }
-  gradients[0] = gradients[0].defined() ? gradients[0] + dx : dx.expand(x.shape());
+  auto or_zeros = [&](std::size_t o) {
+    const Meta& meta = saved.output_meta(o);
+    return cotangents[o].defined() ? cotangents[o] : Tensor::zeros(x.device(), meta.shape, meta.dtype);
+  };
+  Tensors gradients = only_needed(apply<BatchNormGrad>(attrs, {}, or_zeros(0), x, saved.input(1), saved.output(1),
+                                                       saved.output(2), or_zeros(1), or_zeros(2)),
+                                  needs);
+  if (!dy.defined()) gradients[1] = gradients[2] = Tensor();
   return gradients;
 }
 
@@ -133,12 +125,15 @@ LAMINA_INSTANTIATE_REFERENCE(BatchNorm);
 Metas BatchNormGrad::infer(const Attrs& attrs, MetasIn in) {
   check_operands(name, attrs, in, 1, 2);
   check_shape(name, in, 0, in[1].shape);
+  if (in.size() != 5 && in.size() != 7) fail<ShapeError>(name, "{} operands where 5 or 7 are needed", in.size());
   return {in[1], in[2], in[2]};
 }
 
-// An element: 5 for the sums, 6 for the result. A channel: rstd 3, its product with gamma, two divisions.
+// An element: 5 for the sums, 6 for the result. A channel: rstd 3, its product with gamma, two divisions. With
+// cotangents of the statistics 3 more each.
 Cost BatchNormGrad::cost(const Attrs&, MetasIn in, MetasIn out) {
-  return stream_cost(11 * in[1].shape.count() + 6 * in[1].shape[1], in, out);
+  const std::int64_t more = in.size() == 7 ? 3 : 0;
+  return stream_cost((11 + more) * in[1].shape.count() + (6 + more) * in[1].shape[1], in, out);
 }
 
 Tensors BatchNormGrad::vjp(const Attrs&, const Saved&, TensorsIn, Needs) { no_gradient(name); }
@@ -152,7 +147,7 @@ void BatchNormGrad::reference(const Attrs& attrs, In<Real> in, Out<Real> out) {
   Real* dgamma = out[1].real;
   Real* dbeta = out[2].real;
   const Real count(static_cast<double>(std::max<std::int64_t>(1, per_channel(shape))));
-  std::vector<Real> rstd, scale, mean_dgamma, mean_dbeta;
+  std::vector<Real> rstd, scale, mean_dgamma, mean_dbeta, through_mean, through_variance;
   for (std::int64_t c = 0; c < shape[1]; ++c) {
     dgamma[c] = dbeta[c] = Real(0);
     rstd.push_back(inverse_deviation(in[4].real[c], attrs.epsilon));
@@ -165,11 +160,17 @@ void BatchNormGrad::reference(const Attrs& attrs, In<Real> in, Out<Real> out) {
     scale.push_back(in[2].real[c] * rstd[static_cast<std::size_t>(c)]);
     mean_dgamma.push_back(dgamma[c] / count);
     mean_dbeta.push_back(dbeta[c] / count);
+    if (in.size() != 7) continue;
+    through_mean.push_back(in[5].real[c] / count);
+    through_variance.push_back(Real(2) * in[6].real[c] / count);
   }
   for_each_element(shape, [&](std::int64_t c, std::int64_t i) {
     const auto k = static_cast<std::size_t>(c);
-    const Real hat = (x[i] - mean[c]) * rstd[k];
+    const Real deviation = x[i] - mean[c];
+    const Real hat = deviation * rstd[k];
     out[0].real[i] = scale[k] * (dy[i] - mean_dbeta[k] - hat * mean_dgamma[k]);
+    // dmean/dx = 1 / n, dvariance/dx = 2 (x - mean) / n.
+    if (in.size() == 7) out[0].real[i] += through_mean[k] + deviation * through_variance[k];
   });
 }
 
@@ -183,12 +184,17 @@ std::vector<Sample<BatchNormGrad::Attrs>> BatchNormGrad::samples() {
                        {{shape, Fill::uniform(0.3, 1.7)},
                         {shape, Fill::uniform(-1.7, 0.3)},
                         {c},
-                        {c, Fill::uniform(0.5, 1)},
-                        {c, Fill::uniform(0.5, 2)}}});
+                        {c, Fill::uniform(0.5, 1), DType::f32, true},
+                        {c, Fill::uniform(0.5, 2), DType::f32, true}}});
   };
   for (const Shape& shape : sample_shapes()) add(to_string(shape), {}, shape);
   add("no_batch", {}, {0, 2, 3});
   add("epsilon", {.epsilon = 0.5}, {3, 2, 7});
+  for (const Shape& shape : {Shape{3, 2, 37}, Shape{31, 40}, Shape{0, 2, 3}}) {
+    add(fmt::format("statistics of {}", to_string(shape)), {}, shape);
+    const SampleOperand cotangent{{shape[1]}, Fill::normal(), DType::f32, true};
+    samples.back().inputs.insert(samples.back().inputs.end(), {cotangent, cotangent});
+  }
   return samples;
 }
 
@@ -223,7 +229,10 @@ std::vector<Sample<BatchNormInference::Attrs>> BatchNormInference::samples() {
   std::vector<Sample<Attrs>> samples;
   auto add = [&](std::string name, const Attrs& attrs, const Shape& shape) {
     const Shape c{shape[1]};
-    samples.push_back({std::move(name), attrs, {{shape}, {c}, {c}, {c}, {c, Fill::uniform(0.5, 2)}}});
+    samples.push_back(
+        {std::move(name),
+         attrs,
+         {{shape}, {c}, {c}, {c, Fill::normal(), DType::f32, true}, {c, Fill::uniform(0.5, 2), DType::f32, true}}});
   };
   for (const Shape& shape : sample_shapes()) add(to_string(shape), {}, shape);
   add("one", {}, {1, 1});
@@ -238,7 +247,7 @@ LAMINA_INSTANTIATE_REFERENCE(BatchNormInference);
 Metas BatchNormInferenceGrad::infer(const Attrs& attrs, MetasIn in) {
   check_operands(name, attrs, in, 1, 2);
   check_shape(name, in, 0, in[1].shape);
-  return {in[1], in[2], in[2], in[2], in[2]};
+  return {in[1], in[2], in[2], in[3], in[3]};
 }
 
 // An element: 5 for the sums, 1 for the result. A channel: rstd 3, scale 1, dmean 1, dvariance 3.
@@ -273,7 +282,9 @@ void BatchNormInferenceGrad::reference(const Attrs& attrs, In<Real> in, Out<Real
 
 std::vector<Sample<BatchNormInferenceGrad::Attrs>> BatchNormInferenceGrad::samples() {
   std::vector<Sample<Attrs>> samples;
-  for (auto& s : BatchNormGrad::samples()) samples.push_back({s.name, s.attrs, s.inputs});
+  for (auto& s : BatchNormGrad::samples()) {
+    if (s.inputs.size() == 5) samples.push_back({s.name, s.attrs, s.inputs});
+  }
   return samples;
 }
 

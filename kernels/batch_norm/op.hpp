@@ -10,7 +10,8 @@ struct BatchNormAttrs {
   double epsilon = 1e-5;
 };
 
-/// Training form: (x (N,C,...), gamma (C), beta (C)) -> (y as x, mean (C), biased variance (C)).
+/// Training form: (x (N,C,...), gamma (C), beta (C)) -> (y as x, mean (C), biased variance (C)). The
+/// statistics are f32 where x is bf16 or f16, here and below.
 struct BatchNorm {
   using Attrs = BatchNormAttrs;
   static constexpr std::string_view name = "batch_norm";
@@ -26,7 +27,8 @@ struct BatchNorm {
   static constexpr Tolerance tolerance{.scale = Tolerance::Scale::tensor, .ulps = 16};
 };
 
-/// (cotangent of y, x, gamma, mean, variance) -> (dx, dgamma, dbeta), through the statistics.
+/// (cotangent of y, x, gamma, mean, variance[, cotangents of mean and variance]) -> (dx, dgamma, dbeta), through the
+/// statistics.
 struct BatchNormGrad {
   using Attrs = BatchNormAttrs;
   static constexpr std::string_view name = "batch_norm_grad";
@@ -41,7 +43,7 @@ struct BatchNormGrad {
   static constexpr Tolerance tolerance{.scale = Tolerance::Scale::tensor, .ulps = 24};
 };
 
-/// (x (N,C,...), gamma, beta, mean, variance, all (C)) -> y as x.
+/// (x (N,C,...), gamma, beta, mean, variance, all (C)) -> y as x. The running statistics are f32 for bf16 and f16.
 struct BatchNormInference {
   using Attrs = BatchNormAttrs;
   static constexpr std::string_view name = "batch_norm_inference";
@@ -75,7 +77,8 @@ struct BatchNormInferenceGrad {
 /// (x - mean) / sqrt(variance + epsilon) * gamma + beta with the statistics of the batch, per channel of x (N,C,...).
 /// Returns three values: y, mean (C) and the biased variance (C). Gradients for x, gamma and beta, through
 /// the statistics too. Throws ShapeError for rank < 2, for gamma or beta other than (C), and for exactly one value a
-/// channel; ValueError unless epsilon > 0. Of an empty batch the statistics are 0. bf16 and f16 are computed in f32.
+/// channel; ValueError unless epsilon > 0. Of an empty batch the statistics are 0. bf16 and f16 are computed
+/// in f32, which the statistics are given in.
 template <TensorLike X, TensorLike G, TensorLike B>
 auto batch_norm(const X& x, const G& gamma, const B& beta, BatchNormAttrs attrs = {},
                 const SourceLocation& at = SourceLocation::current()) {

@@ -244,6 +244,7 @@ void batch_norm_grad(const Launch<BatchNormGrad::Attrs>& launch) {
   const float* mean = launch.in[3].as<const float>();
   const float* variance = launch.in[4].as<const float>();
   float* dx = launch.out[0].as<float>();
+  const bool statistics = launch.in.size() == 7;  // have cotangents
   const Scratch sums_memory = Scratch::of_doubles(launch.pool, 2 * c.channels);
   double* sums = sums_memory.doubles();
   gradient_sums(c, dy, x, mean, launch.executor, launch.pool, sums);
@@ -257,11 +258,13 @@ void batch_norm_grad(const Launch<BatchNormGrad::Attrs>& launch) {
     const double dgamma = sums[2 * channel + 1] * rstd;
     launch.out[1].as<float>()[channel] = static_cast<float>(dgamma);
     launch.out[2].as<float>()[channel] = static_cast<float>(dbeta);
-    // scale (dy - dbeta / count - (x - mean) rstd dgamma / count)
+    // scale (dy - dbeta / count - (x - mean) rstd dgamma / count) + (dmean + 2 (x - mean) dvariance) / count
     params.set(0, channel, static_cast<double>(mean[channel]));
     params.set(1, channel, scale);
-    params.set(2, channel, -scale * rstd * dgamma / count);
-    params.set(3, channel, -scale * dbeta / count);
+    const double dmean = statistics ? static_cast<double>(launch.in[5].as<const float>()[channel]) : 0;
+    const double dvariance = statistics ? static_cast<double>(launch.in[6].as<const float>()[channel]) : 0;
+    params.set(2, channel, (2 * dvariance - scale * rstd * dgamma) / count);
+    params.set(3, channel, (dmean - scale * dbeta) / count);
   }
   for_each_channel_vector<4>(
       c, params, launch.executor, [&](std::int64_t at, std::int64_t m, const vf* p) __attribute__((always_inline)) {

@@ -60,10 +60,17 @@ Support supports_floating(const typename O::Attrs&, Operands in, Operands out) {
   return all_floating<dtype>(in, out) ? Support::yes() : Support::no("other dtype");
 }
 
+/// Of an op whose shape rule gives all dtypes by that of operand 0: what it accumulates may lie in another.
+template <class O, DType dtype>
+Support supports_first(const typename O::Attrs&, Operands in, Operands) {
+  return in[0].dtype == dtype ? Support::yes() : Support::no("other dtype");
+}
+
 }  // namespace lamina
 
 /// The variants of a template over the element type: f32, bf16 and f16, dense operands.
-#define LAMINA_REDUCE_VARIANTS(O, op, kernel)                                                                     \
-  LAMINA_ISA_VARIANTS(O, (supports_floating<O, DType::f32>), op ".cpu.vector.f32", kernel<float>, true),          \
-      LAMINA_ISA_VARIANTS(O, (supports_floating<O, DType::bf16>), op ".cpu.vector.bf16", kernel<BFloat16>, true), \
-      LAMINA_ISA_VARIANTS(O, (supports_floating<O, DType::f16>), op ".cpu.vector.f16", kernel<Half>, true)
+#define LAMINA_REDUCE_VARIANTS(O, op, kernel) LAMINA_REDUCE_VARIANTS_IF(supports_floating, O, op, kernel)
+#define LAMINA_REDUCE_VARIANTS_IF(supports, O, op, kernel)                                               \
+  LAMINA_ISA_VARIANTS(O, (supports<O, DType::f32>), op ".cpu.vector.f32", kernel<float>, true),          \
+      LAMINA_ISA_VARIANTS(O, (supports<O, DType::bf16>), op ".cpu.vector.bf16", kernel<BFloat16>, true), \
+      LAMINA_ISA_VARIANTS(O, (supports<O, DType::f16>), op ".cpu.vector.f16", kernel<Half>, true)

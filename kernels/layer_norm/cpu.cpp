@@ -9,12 +9,14 @@ namespace lamina {
 
 template <>
 std::span<const Variant> cpu_variants<LayerNorm>() {
-  static constexpr Variant table[] = {LAMINA_REDUCE_VARIANTS(LayerNorm, "layer_norm", layer_norm_in)};
+  static constexpr Variant table[] = {
+      LAMINA_REDUCE_VARIANTS_IF(supports_first, LayerNorm, "layer_norm", layer_norm_in)};
   return table;
 }
 template <>
 std::span<const Variant> cpu_variants<LayerNormGrad>() {
-  static constexpr Variant table[] = {LAMINA_REDUCE_VARIANTS(LayerNormGrad, "layer_norm_grad", layer_norm_grad_in)};
+  static constexpr Variant table[] = {
+      LAMINA_REDUCE_VARIANTS_IF(supports_first, LayerNormGrad, "layer_norm_grad", layer_norm_grad_in)};
   return table;
 }
 

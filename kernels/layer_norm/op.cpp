@@ -29,12 +29,13 @@ std::vector<Shape> sample_shapes() {
 }  // namespace
 
 Metas LayerNorm::infer(const Attrs& attrs, MetasIn in) {
-  check_norm_operands(name, in);
+  check_norm_operands(name, in, in.size());
   check_epsilon(name, attrs.epsilon);
   const auto [outer, width] = row_shape(name, 0, in[0].shape);
   check_shape(name, in, 1, {width});
   check_shape(name, in, 2, {width});
-  return {in[0], {outer, in[0].dtype}, {outer, in[0].dtype}};
+  const DType statistics = accumulator_of(in[0].dtype);
+  return {in[0], {outer, statistics}, {outer, statistics}};
 }
 
 // An element: 1 for the mean, 3 for the variance, 4 for the result. A row: two divisions; add, sqrt, divide.
@@ -87,7 +88,7 @@ std::vector<Sample<LayerNorm::Attrs>> LayerNorm::samples() {
 LAMINA_INSTANTIATE_REFERENCE(LayerNorm);
 
 Metas LayerNormGrad::infer(const Attrs&, MetasIn in) {
-  check_norm_operands(name, in);
+  check_norm_operands(name, in, 3);
   const auto [outer, width] = row_shape(name, 1, in[1].shape);
   check_shape(name, in, 0, in[1].shape);
   check_shape(name, in, 2, {width});
@@ -140,8 +141,8 @@ std::vector<Sample<LayerNormGrad::Attrs>> LayerNormGrad::samples() {
                        {{shape, Fill::uniform(0.3, 1.7)},
                         {shape, Fill::uniform(-1.7, 0.3)},
                         {width, Fill::uniform(-1.7, 1.7)},
-                        {outer, Fill::uniform(0.5, 1)},
-                        {outer, Fill::uniform(0.5, 2)}}});
+                        {outer, Fill::uniform(0.5, 1), DType::f32, true},
+                        {outer, Fill::uniform(0.5, 2), DType::f32, true}}});
   }
   return samples;
 }

@@ -10,7 +10,7 @@ struct LayerNormAttrs {
 };
 
 /// (x (..., D), gamma (D), beta (D)) -> (y as x, mean (...), rstd (...)): the mean and 1 / sqrt(variance + epsilon) of
-/// each row, for the gradient.
+/// each row, for the gradient, in f32 where x is bf16 or f16.
 struct LayerNorm {
   using Attrs = LayerNormAttrs;
   static constexpr std::string_view name = "layer_norm";
@@ -26,7 +26,7 @@ struct LayerNorm {
   static constexpr Tolerance tolerance{.scale = Tolerance::Scale::tensor, .ulps = 16};
 };
 
-/// (cotangent of y, x, gamma, mean, rstd) -> (dx, dgamma, dbeta).
+/// (cotangent of y, x, gamma, mean, rstd) -> (dx, dgamma, dbeta); the statistics as LayerNorm gives them.
 struct LayerNormGrad {
   struct Attrs {};
   static constexpr std::string_view name = "layer_norm_grad";

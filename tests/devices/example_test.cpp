@@ -1,4 +1,4 @@
-// What any asynchronous device has to pass, on the example device (docs/add-a-device.md).
+// What any device has to pass, and what the example device can be told to do wrong (docs/add-a-device.md).
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -10,20 +10,31 @@
 #include "lamina/models/data/open.hpp"
 #include "lamina/models/registry.hpp"
 #include "lamina/nn/optimizer.hpp"
+#include "tests/support/devices.hpp"
 
 namespace lamina {
 namespace {
 
-TEST(ExampleDevice, HostAccessIsATypedError) {
-  const Device d = example_device();
+// On every kind of device present: tests/support/devices.hpp.
+class AnyDevice : public ::testing::TestWithParam<test::DeviceKind> {
+ protected:
+  Device make(int which = 0, std::int64_t memory_limit = 0) const { return GetParam().make(which, memory_limit); }
+};
+INSTANTIATE_TEST_SUITE_P(Kinds, AnyDevice, ::testing::ValuesIn(test::device_kinds()),
+                         [](const auto& kind) { return std::string(kind.param.name); });
+
+TEST_P(AnyDevice, HostAccessIsATypedError) {
+  const Device d = make();
+  EXPECT_EQ(d.kind(), GetParam().name);
+  if (d.host_accessible()) GTEST_SKIP() << "the host's own memory";
   Tensor t = Tensor::from(d, {2}, {1.0f, 2.0f});
   EXPECT_THROW(host<float>(t), DeviceError);
   EXPECT_THROW(host_mut<float>(t), DeviceError);
   EXPECT_EQ(to_vector<float>(t), (std::vector<float>{1, 2}));
 }
 
-TEST(ExampleDevice, CopiesBothWays) {
-  const Device d = example_device({.max_delay_us = 100}), e = example_device(), cpu = cpu_device({.threads = 1});
+TEST_P(AnyDevice, CopiesBothWays) {
+  const Device d = make(2), e = make(), cpu = cpu_device({.threads = 1});
   const Tensor t = Tensor::from(cpu, {3}, {1.0f, 2.0f, 3.0f});
   EXPECT_EQ(to_vector<float>(t.to(d).to(e).to(cpu)), (std::vector<float>{1, 2, 3}));
   const Tensor y = t.to(d) + t.to(d);
@@ -31,21 +42,29 @@ TEST(ExampleDevice, CopiesBothWays) {
   EXPECT_THROW(t + y, DeviceError);  // nothing is copied behind your back
 }
 
-TEST(ExampleDevice, WorkIsAsynchronousAndErrorsSurfaceAtTheWait) {
+TEST_P(AnyDevice, ErrorsSurfaceAtTheWaitAndLeaveItUsable) {
+  const Device d = make(2);
+  const Tensor table = Tensor::from(d, {4, 2}, std::vector<float>(8, 1.0f));
+  const Tensor ids = Tensor::from(d, {2}, {std::int64_t{1}, std::int64_t{9}});
+  // At the latest at the wait; on a synchronous device in the call.
+  EXPECT_THROW(to_vector<float>(embedding(ids, table)), IndexError);
+  d.synchronize();  // thrown once
+  EXPECT_EQ(to_vector<float>(table + table)[0], 2);
+}
+
+TEST_P(AnyDevice, OutOfMemoryLeavesItUsable) {
+  const Device d = make(0, 1 << 20);
+  EXPECT_THROW(Tensor::empty(d, {1 << 20}), OutOfMemory);
+  const Tensor t = Tensor::zeros(d, {1000});
+  EXPECT_EQ(to_vector<float>(t)[999], 0);
+}
+
+TEST(ExampleDevice, WorkIsAsynchronous) {
   const Device d = example_device({.max_delay_us = 2000});
   const Tensor table = Tensor::from(d, {4, 2}, std::vector<float>(8, 1.0f));
   const Tensor ids = Tensor::from(d, {2}, {std::int64_t{1}, std::int64_t{9}});
   const Tensor rows = embedding(ids, table);  // returns before it fails
   EXPECT_THROW(to_vector<float>(rows), IndexError);
-  d.synchronize();  // thrown once
-  EXPECT_EQ(to_vector<float>(table + table)[0], 2);
-}
-
-TEST(ExampleDevice, OutOfMemoryLeavesItUsable) {
-  const Device d = example_device({.memory_limit = 1 << 20});
-  EXPECT_THROW(Tensor::empty(d, {1 << 20}), OutOfMemory);
-  const Tensor t = Tensor::zeros(d, {1000});
-  EXPECT_EQ(to_vector<float>(t)[999], 0);
 }
 
 // A chain of steps that hands tensors from queue to queue.
@@ -80,8 +99,8 @@ TEST(ExampleDevice, ForgettingToWaitShows) {
   EXPECT_GT(wrong, 0);
 }
 
-TEST(ExampleDevice, MemoryFreedOnOneQueueIsNotReusedUnderAnother) {
-  const Device a = example_device({.max_delay_us = 300, .seed = 3});
+TEST_P(AnyDevice, MemoryFreedOnOneQueueIsNotReusedUnderAnother) {
+  const Device a = make(2);
   const Device b = a.with(a.make_queue());
   for (int i = 0; i < 30; ++i) {
     Tensor sum;
@@ -122,19 +141,19 @@ std::vector<double> losses(const Device& device, const std::string& model_spec, 
   return found;
 }
 
-void expect_follows_cpu(const std::string& model, const std::string& data) {
+void expect_follows_cpu(const Device& device, const std::string& model, const std::string& data) {
   const auto cpu = losses(cpu_device({.threads = 2}), model, data);
-  const auto example = losses(example_device(), model, data);
-  for (std::size_t i = 0; i < cpu.size(); ++i) EXPECT_NEAR(cpu[i], example[i], 1e-4) << "step " << i;
+  const auto found = losses(device, model, data);
+  for (std::size_t i = 0; i < cpu.size(); ++i) EXPECT_NEAR(cpu[i], found[i], 1e-4) << "step " << i;
   EXPECT_LT(cpu.back(), cpu.front());
 }
 
-TEST(ExampleDevice, MlpFollowsTheCpu) {
-  expect_follows_cpu("mlp:widths=64x2", "synthetic:shape=1x14x14,classes=10,examples=512");
+TEST_P(AnyDevice, MlpFollowsTheCpu) {
+  expect_follows_cpu(make(), "mlp:widths=64x2", "synthetic:shape=1x14x14,classes=10,examples=512");
 }
 
-TEST(ExampleDevice, ResNet8FollowsTheCpu) {
-  expect_follows_cpu("resnet8", "synthetic:shape=1x14x14,classes=10,examples=512");
+TEST_P(AnyDevice, ResNet8FollowsTheCpu) {
+  expect_follows_cpu(make(), "resnet8", "synthetic:shape=1x14x14,classes=10,examples=512");
 }
 
 }  // namespace

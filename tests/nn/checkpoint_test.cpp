@@ -1,6 +1,9 @@
 #include "lamina/nn/checkpoint.hpp"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -77,6 +80,96 @@ TEST_F(CheckpointTest, KilledAtAnyMomentOneIsWhole) {
     ASSERT_TRUE(loaded) << "round " << round;
     const auto values = to_vector<float>(loaded->tensors.tensor("model.w", cpu));
     EXPECT_EQ(values[0], static_cast<float>(loaded->step / 100000)) << "round " << round;
+  }
+}
+
+TEST_F(CheckpointTest, AStepSavedAgainReplacesItAndLeavesNothing) {
+  CheckpointStore store(folder, 2);
+  for (int round = 0; round < 4; ++round) {
+    store.save(7, tensors(static_cast<float>(round)), {{"round", round}});
+    EXPECT_EQ(stored(), static_cast<float>(round));
+    EXPECT_EQ(CheckpointStore::newest(folder)->state["round"], round);
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder), fs::directory_iterator()), 2) << "round " << round;
+  }
+  for (int step = 8; step < 10; ++step) store.save(step, tensors(0), {});
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder), fs::directory_iterator()), 4);
+}
+
+// Runs f in a process that is killed at its `calls`th entry to or return from the system. Returns whether it got there,
+// nothing where processes may not be traced.
+template <class F>
+std::optional<bool> killed_at(int calls, F f) {
+  const pid_t child = fork();
+  if (child == 0) {
+    if (::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) ::_exit(2);
+    ::raise(SIGSTOP);
+    try {
+      f();
+    } catch (...) {
+      ::_exit(3);
+    }
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  for (int i = 0; i < calls && WIFSTOPPED(status); ++i) {
+    ::ptrace(PTRACE_SYSCALL, child, nullptr, nullptr);
+    ::waitpid(child, &status, 0);
+  }
+  if (WIFSTOPPED(status)) {
+    ::kill(child, SIGKILL);
+    ::waitpid(child, &status, 0);
+    return true;
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 2) return std::nullopt;
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  return false;
+}
+
+TEST_F(CheckpointTest, KilledAtEachSystemCallOfSavingAStepAgain) {
+  CheckpointStore(folder, 1).save(7, tensors(0), {{"value", 0}});
+  int old_ones = 0, new_ones = 0;
+  for (int calls = 0;; ++calls) {
+    const float before = stored(), after = before + 1;
+    const auto killed = killed_at(calls, [&] {
+      CheckpointStore(folder, 1).save(7, tensors(after), {{"value", after}});
+    });
+    if (!killed) GTEST_SKIP() << "processes may not be traced here";
+    const auto loaded = CheckpointStore::newest(folder);
+    ASSERT_TRUE(loaded) << "killed at " << calls;
+    ASSERT_EQ(loaded->step, 7);
+    EXPECT_TRUE(stored() == before || stored() == after) << stored();
+    EXPECT_EQ(loaded->state["value"], stored()) << "killed at " << calls;
+    (stored() == before ? old_ones : new_ones) += 1;
+    if (!*killed) break;
+  }
+  EXPECT_GT(old_ones, 20);
+  EXPECT_GT(new_ones, 1);
+}
+
+// A full disk, by way of a limit on the size of files: in the tensors, and in the manifest.
+TEST_F(CheckpointTest, AFailedSaveOfAStepLeavesTheOldOne) {
+  CheckpointStore(folder, 1).save(7, tensors(1), {});
+  const auto files = [&] { return std::distance(fs::directory_iterator(folder), fs::directory_iterator()); };
+  for (const rlim_t limit : {16u, 1000u}) {
+    const pid_t child = fork();
+    if (child == 0) {
+      ::signal(SIGXFSZ, SIG_IGN);
+      const rlimit bytes{limit, limit};
+      ::setrlimit(RLIMIT_FSIZE, &bytes);
+      try {
+        CheckpointStore(folder, 1).save(7, tensors(2), {{"long", std::string(5000, 'x')}});
+      } catch (const IoError&) {
+        ::_exit(0);
+      } catch (...) {
+      }
+      ::_exit(1);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+    EXPECT_EQ(stored(), 1);
+    EXPECT_EQ(files(), 2) << "limit " << limit;
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include <numeric>
 
+#include "tests/ops/launch.hpp"
+
 namespace lamina::harness {
 
 std::string_view name_of(Arrangement arrangement) {
@@ -33,6 +35,13 @@ Tensor blank(const Device& device, const Shape& shape, DType dtype) {
 }  // namespace
 
 Tensor arrange(const Device& device, const Array& array, Arrangement arrangement) {
+  if (!device.host_accessible()) {
+    const Tensor here = arrange(Devices::cpu().first, array, arrangement);
+    const Storage& image = here.storage();
+    const auto bytes = static_cast<std::int64_t>(image.bytes());
+    return {Tensor::from_bytes(device, {bytes}, DType::u8, {image.data(), image.bytes()}).storage_ref(), here.layout(),
+            here.dtype()};
+  }
   const Shape& shape = array.meta.shape;
   const int rank = shape.rank();
   const DType dtype = array.meta.dtype;

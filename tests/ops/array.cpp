@@ -60,12 +60,21 @@ Array array_of(const Tensor& tensor) {
   Array array(tensor.meta());
   const Layout& layout = tensor.layout();
   const std::size_t size = size_of(tensor.dtype());
+  const Storage& storage = tensor.storage();
+  const std::byte* first = tensor.raw();
+  std::vector<std::byte> copied;  // of a device whose memory the host cannot reach: all of the storage
+  if (!tensor.device().host_accessible() && storage.bytes() > 0) {
+    storage.wait_written();
+    copied.resize(storage.bytes());
+    tensor.queue().copy_out(copied.data(), storage.data(), copied.size());
+    first = copied.data() + (first - storage.data());
+  }
   std::array<std::int64_t, kMaxRank> index{};
   const std::int64_t count = tensor.count();
   std::int64_t at = 0;
   for (std::int64_t n = 0; n < count; ++n) {
-    std::memcpy(array.bytes.data() + static_cast<std::size_t>(n) * size,
-                tensor.raw() + at * static_cast<std::int64_t>(size), size);
+    std::memcpy(array.bytes.data() + static_cast<std::size_t>(n) * size, first + at * static_cast<std::int64_t>(size),
+                size);
     for (int d = layout.shape.rank() - 1; d >= 0; --d) {
       const auto i = static_cast<std::size_t>(d);
       at += layout.strides[i];

@@ -23,7 +23,7 @@ Array array_of(const Meta& meta, std::span<const double> values);
 Array array_of(const Meta& meta, std::span<const std::int64_t> values);
 std::vector<double> real_values(const Array& array);
 std::vector<std::int64_t> index_values(const Array& array);
-/// The elements of a tensor of any layout, bit for bit.
+/// The elements of a tensor of any layout and device, bit for bit. Waits for them.
 Array array_of(const Tensor& tensor);
 Tensor tensor_of(const Device& device, const Array& array);
 

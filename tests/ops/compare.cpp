@@ -41,19 +41,22 @@ double rounded(double x, DType dtype) {
 
 Distance distance(std::span<const double> got, std::span<const double> want, DType dtype, const Tolerance& tolerance,
                   double flops_per_element) {
-  double growth = 1;
-  if (tolerance.growth == Tolerance::Growth::sqrt_k) growth = std::sqrt(flops_per_element);
-  if (tolerance.growth == Tolerance::Growth::k) growth = flops_per_element;
-  double floor = 0;
-  if (tolerance.scale == Tolerance::Scale::tensor) {
-    double squares = 0, finite = 0;
-    for (const double w : want) {
-      if (!std::isfinite(w)) continue;
-      squares += w * w;
-      finite += 1;
-    }
-    if (finite > 0) floor = std::sqrt(squares / finite);
+  // Elements that are exactly 0 had no terms (a stride that passes over them): they have no error, and the FLOPs were
+  // not spent on them.
+  double squares = 0, finite = 0, zeros = 0;
+  for (const double w : want) {
+    if (!std::isfinite(w)) continue;
+    squares += w * w;
+    finite += 1;
+    zeros += w == 0 ? 1 : 0;
   }
+  const double count = static_cast<double>(want.size());
+  const double k = zeros < count ? flops_per_element * count / (count - zeros) : flops_per_element;
+  double growth = 1;
+  if (tolerance.growth == Tolerance::Growth::sqrt_k) growth = std::sqrt(k);
+  if (tolerance.growth == Tolerance::Growth::k) growth = k;
+  const bool of_tensor = tolerance.scale == Tolerance::Scale::tensor && finite > zeros;
+  const double floor = of_tensor ? std::sqrt(squares / (finite - zeros)) : 0;
   Distance result;
   for (std::size_t i = 0; i < got.size(); ++i) {
     const double w = want[i];

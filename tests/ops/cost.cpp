@@ -62,4 +62,36 @@ Findings check_cost(const OpInfo& op, Problems problems) {
   return findings;
 }
 
+Findings check_counts(const OpInfo& op, Problems problems, const Devices& on) {
+  Findings findings;
+  for (const Problem& p : problems) {
+    if (!p.name.ends_with(" f32")) continue;
+    auto found = [&](std::string text) {
+      findings.push_back({"cost", fmt::format("{} on {}", op.record->name, on.kind), p.name, std::move(text)});
+    };
+    try {
+      std::vector<Tensor> in;
+      std::vector<const Tensor*> refs;
+      for (const Array& a : p.in) in.push_back(tensor_of(on.first, a));
+      for (const Tensor& t : in) refs.push_back(&t);
+      const DeviceCounts before = on.first.counts();
+      run_on(on.first, *op.record, p.attrs, refs);
+      on.first.synchronize();
+      const DeviceCounts after = on.first.counts();
+      const auto compare = [&](std::string_view what, std::int64_t counted, std::int64_t declared) {
+        if (counted != declared) found(fmt::format("{} {} counted by the device, not {}", counted, what, declared));
+      };
+      compare("launches", after.launches - before.launches, 1);
+      compare("flops", after.flops - before.flops, p.cost.flops);
+      compare("bytes", after.bytes - before.bytes, p.cost.bytes_read + p.cost.bytes_written);
+      compare("layout copies", after.layout_copies - before.layout_copies, 0);
+    } catch (const MissingKernel&) {
+      if (!on.partial) found(current_exception_text());
+    } catch (...) {
+      found(current_exception_text());
+    }
+  }
+  return findings;
+}
+
 }  // namespace lamina::harness

@@ -56,14 +56,14 @@ std::string describe(const OpInfo::Case& sample, const Shapes& shapes, DType dty
 }
 
 template <class Found>
-void check_gradients(const OpInfo& op, const Problem& p, Found&& found) {
-  const Backward backward(op, Devices::get().one, p);
+void check_gradients(const OpInfo& op, const Problem& p, const Devices& on, Found&& found) {
+  const Backward backward(op, on.first, p);
   bool all_empty = true;
   for (const std::size_t o : backward.floating_outputs()) all_empty = all_empty && p.out[o].shape.count() == 0;
   const std::uint64_t needs = backward.floating_inputs();
   if (backward.floating_outputs().empty() || needs == 0) return;
   if (!all_empty) {
-    for (const Finding& f : check_gradient_of(op, p)) found(f.text);
+    for (const Finding& f : check_gradient_of(op, p, on)) found(f.text);
     return;
   }
   const Reach reach = backward.reach();
@@ -82,7 +82,7 @@ void check_gradients(const OpInfo& op, const Problem& p, Found&& found) {
 
 }  // namespace
 
-Findings check_empty(const OpInfo& op, Variants variants) {
+Findings check_empty(const OpInfo& op, Variants variants, const Devices& on) {
   Findings findings;
   const bool differentiable = has_gradient(op);
   std::set<std::string> seen;
@@ -108,11 +108,13 @@ Findings check_empty(const OpInfo& op, Variants variants) {
           if (!p) continue;
           for (const Variant* v : variants) {
             if (!runs_here(v->isa) || !supports(*v, *p)) continue;
-            const std::vector<Array> out = launch(*v, *p, executor_of(Devices::get().two));
+            const std::vector<Array> out = launch(*v, *p, on.second);
             if (const auto wrong = compare_outputs(*p, out)) found(fmt::format("{}: {}", v->name, *wrong));
           }
-          if (differentiable) check_gradients(op, *p, found);
+          if (differentiable) check_gradients(op, *p, on, found);
         } catch (const IndexError&) {
+        } catch (const MissingKernel&) {
+          if (!on.partial) found(current_exception_text());
         } catch (...) {
           found(current_exception_text());
         }

@@ -1,6 +1,5 @@
 #include <deque>
 
-#include "lamina/kernels/cpu/device.hpp"
 #include "tests/ops/checks.hpp"
 #include "tests/ops/memory.hpp"
 
@@ -53,16 +52,34 @@ std::vector<Array> values_for(const OpInfo& op, const OpInfo::Case& sample, cons
   return in;
 }
 
-// Runs on operands that end at a page nobody may touch. A typed error is fine.
+// On operands that end at a page nobody may touch.
+bool leaves_pages(const Variant& v, const Problem& p, const Device& device) {
+  std::deque<Paged> ins, outs;
+  std::vector<std::byte*> in, out;
+  for (const Array& a : p.in) in.push_back(ins.emplace_back(a, Paged::At::back).data());
+  for (const Meta& m : p.out) out.push_back(outs.emplace_back(Array(m, 0xFF), Paged::At::back).data());
+  return faults([&] { launch_at(v, p, in, out, device); });
+}
+
+// Where there are no such pages: writes show, between bands.
+bool leaves_bands(const Variant& v, const Problem& p, const Device& device) {
+  std::deque<Banded> all;
+  std::vector<std::byte*> in, out;
+  for (const Array& a : p.in) in.push_back(all.emplace_back(device, a, 0xA5).data());
+  for (const Meta& m : p.out) out.push_back(all.emplace_back(device, Array(m, 0xFF), 0xA5).data());
+  launch_at(v, p, in, out, device);
+  for (const Banded& b : all) {
+    if (b.stray_write()) return true;
+  }
+  return false;
+}
+
+// A typed error is fine.
 template <class Found>
-void run_paged(const Variant& v, const Problem& p, Found&& found) {
+void run_guarded(const Variant& v, const Problem& p, const Device& device, Found&& found) {
   try {
     if (!runs_here(v.isa) || !supports(v, p)) return;
-    std::deque<Paged> ins, outs;
-    std::vector<std::byte*> in, out;
-    for (const Array& a : p.in) in.push_back(ins.emplace_back(a, Paged::At::back).data());
-    for (const Meta& m : p.out) out.push_back(outs.emplace_back(Array(m, 0xFF), Paged::At::back).data());
-    if (faults([&] { launch_at(v, p, in, out, executor_of(Devices::get().one)); })) {
+    if (device.host_accessible() ? leaves_pages(v, p, device) : leaves_bands(v, p, device)) {
       found(fmt::format("{}: touches memory outside its operands", v.name));
     }
   } catch (const Error&) {
@@ -73,7 +90,7 @@ void run_paged(const Variant& v, const Problem& p, Found&& found) {
 
 template <class Found>
 void check_mutation(const OpInfo& op, const OpInfo::Case& sample, const Mutation& mutation, Variants variants,
-                    Found&& found) {
+                    const Device& device, Found&& found) {
   std::optional<Problem> p;
   try {
     p = make_problem(op, mutation.name, sample.attrs.get(), values_for(op, sample, mutation.metas));
@@ -83,13 +100,13 @@ void check_mutation(const OpInfo& op, const OpInfo::Case& sample, const Mutation
   std::int64_t bytes = 0;
   for (const Meta& m : p->out) bytes += m.bytes();
   if (bytes > (1 << 24)) return found(fmt::format("accepted, with outputs of {} bytes", bytes));
-  for (const Variant* v : variants) run_paged(*v, *p, found);
+  for (const Variant* v : variants) run_guarded(*v, *p, device, found);
 }
 
 // Indices outside their range, in every position where a sample has some.
 template <class Found>
 void check_indices(const OpInfo& op, const OpInfo::Case& sample, const std::vector<Meta>& metas, Variants variants,
-                   Found&& found) {
+                   const Device& device, Found&& found) {
   for (std::size_t i = 0; i < metas.size(); ++i) {
     if (is_floating(metas[i].dtype) || sample.inputs[i].fill.kind != Fill::Kind::index || metas[i].shape.count() == 0) {
       continue;
@@ -102,7 +119,8 @@ void check_indices(const OpInfo& op, const OpInfo::Case& sample, const std::vect
       in[i] = array_of(metas[i], std::span<const std::int64_t>(values));
       const Problem p = make_problem(op, sample.name, sample.attrs.get(), std::move(in));
       for (const Variant* v : variants) {
-        run_paged(*v, p, [&](std::string text) { found(fmt::format("operand {} with index {}: {}", i, bad, text)); });
+        run_guarded(*v, p, device,
+                    [&](std::string text) { found(fmt::format("operand {} with index {}: {}", i, bad, text)); });
       }
     }
   }
@@ -110,9 +128,10 @@ void check_indices(const OpInfo& op, const OpInfo::Case& sample, const std::vect
 
 // Through the dispatcher: what no kernel may get to see.
 template <class Found>
-void check_operands(const OpInfo& op, const OpInfo::Case& sample, const std::vector<Meta>& metas, Found&& found) {
-  const Device& device = Devices::get().one;
-  const Device& other = Devices::get().two;
+void check_operands(const OpInfo& op, const OpInfo::Case& sample, const std::vector<Meta>& metas, const Devices& on,
+                    Found&& found) {
+  const Device& device = on.first;
+  const Device& other = on.second;
   for (std::size_t i = 0; i < metas.size(); ++i) {
     std::vector<Tensor> in;
     for (const Array& a : values_for(op, sample, metas)) in.push_back(tensor_of(device, a));
@@ -132,7 +151,7 @@ void check_operands(const OpInfo& op, const OpInfo::Case& sample, const std::vec
 
 }  // namespace
 
-Findings check_errors(const OpInfo& op, Variants variants) {
+Findings check_errors(const OpInfo& op, Variants variants, const Devices& on) {
   Findings findings;
   for (const OpInfo::Case& sample : op.samples) {
     std::vector<Meta> metas;
@@ -147,11 +166,11 @@ Findings check_errors(const OpInfo& op, Variants variants) {
       findings.push_back({"errors", std::string(op.record->name), name, std::move(text)});
     };
     try {
-      check_operands(op, sample, metas, found);
-      check_indices(op, sample, metas, variants, found);
+      check_operands(op, sample, metas, on, found);
+      check_indices(op, sample, metas, variants, on.first, found);
       for (const Mutation& mutation : mutations_of(metas)) {
         name = sample.name + ": " + mutation.name;
-        check_mutation(op, sample, mutation, variants, found);
+        check_mutation(op, sample, mutation, variants, on.first, found);
       }
     } catch (...) {
       found(current_exception_text());

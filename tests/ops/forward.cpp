@@ -4,7 +4,7 @@
 
 namespace lamina::harness {
 
-Findings check_forward(const OpInfo&, const Variant& variant, Problems problems, double* worst) {
+Findings check_forward(const OpInfo&, const Variant& variant, Problems problems, const Devices& on, double* worst) {
   Findings findings;
   bool reached = false;
   for (const Problem& p : problems) {
@@ -14,7 +14,7 @@ Findings check_forward(const OpInfo&, const Variant& variant, Problems problems,
     try {
       if (!supports(variant, p)) continue;
       reached = true;
-      const std::vector<Array> out = launch(variant, p, executor_of(Devices::get().two));
+      const std::vector<Array> out = launch(variant, p, on.second);
       if (const auto wrong = compare_outputs(p, out, worst)) found(*wrong);
     } catch (...) {
       found(current_exception_text());

@@ -152,8 +152,7 @@ std::size_t compare_differences(const OpInfo& op, const Problem& p, std::uint64_
 }
 
 template <class Found>
-std::size_t check_in_f64(const OpInfo& op, const Problem& p, Found&& found) {
-  const Device& device = Devices::get().one;
+std::size_t check_in_f64(const OpInfo& op, const Problem& p, const Device& device, Found&& found) {
   const Backward backward(op, device, p);
   const Reach reach = backward.reach();
   for (const std::string& fault : reach.faults) found(fault);
@@ -186,8 +185,7 @@ std::size_t check_in_f64(const OpInfo& op, const Problem& p, Found&& found) {
 
 // vjp in the problem's own dtypes against vjp of the same values in float64.
 template <class Found>
-void check_low_precision(const OpInfo& op, const Problem& p, Found&& found) {
-  const Device& device = Devices::get().two;
+void check_low_precision(const OpInfo& op, const Problem& p, const Device& device, Found&& found) {
   std::vector<Array> exact;
   bool widened = false;
   for (const Array& a : p.in) {
@@ -242,7 +240,7 @@ bool has_gradient(const OpInfo& op) {
       const auto p = make_problem(op, sample, dtype);
       if (!p) continue;
       try {
-        const Backward backward(op, Devices::get().one, *p);
+        const Backward backward(op, Devices::cpu().first, *p);
         backward.vjp(backward.cotangents(~std::uint64_t{0}), backward.floating_inputs());
       } catch (const TapeError& e) {
         return std::string_view(e.what()).find("has no gradient") == std::string_view::npos;
@@ -254,7 +252,7 @@ bool has_gradient(const OpInfo& op) {
   return true;
 }
 
-Findings check_gradient_of(const OpInfo& op, const Problem& problem, std::size_t* compared) {
+Findings check_gradient_of(const OpInfo& op, const Problem& problem, const Devices& on, std::size_t* compared) {
   Findings findings;
   auto found = [&](std::string text) {
     findings.push_back({"gradient", std::string(op.record->name), problem.name, std::move(text)});
@@ -263,18 +261,20 @@ Findings check_gradient_of(const OpInfo& op, const Problem& problem, std::size_t
     bool exact = true;
     for (const Array& a : problem.in) exact = exact && (!is_floating(a.meta.dtype) || a.meta.dtype == DType::f64);
     if (exact || problem.name.ends_with(" f32 as is")) {
-      const std::size_t elements = check_in_f64(op, problem, found);
+      const std::size_t elements = check_in_f64(op, problem, on.first, found);
       if (compared != nullptr) *compared += elements;
     } else {
-      check_low_precision(op, problem, found);
+      check_low_precision(op, problem, on.second, found);
     }
+  } catch (const MissingKernel&) {
+    if (!on.partial) found(current_exception_text());
   } catch (...) {
     found(current_exception_text());
   }
   return findings;
 }
 
-Findings check_gradient(const OpInfo& op) {
+Findings check_gradient(const OpInfo& op, const Devices& on) {
   Findings findings;
   std::size_t compared = 0;
   bool floating = false;
@@ -286,13 +286,13 @@ Findings check_gradient(const OpInfo& op) {
       in_f64 = in_f64 || dtype == DType::f64;
       // Samples that fix their dtypes have no other form to differentiate.
       if (dtype == DType::f32 && !in_f64) problem->name += " as is";
-      for (Finding& f : check_gradient_of(op, *problem, &compared)) findings.push_back(std::move(f));
+      for (Finding& f : check_gradient_of(op, *problem, on, &compared)) findings.push_back(std::move(f));
       const auto is_real = [](const Meta& m) { return is_floating(m.dtype); };
       floating =
           floating || (std::ranges::any_of(problem->in_metas(), is_real) && std::ranges::any_of(problem->out, is_real));
     }
   }
-  if (floating && compared == 0) {
+  if (floating && compared == 0 && !on.partial) {
     findings.push_back({"gradient", std::string(op.record->name), "all", "nothing was compared with differences"});
   }
   return findings;

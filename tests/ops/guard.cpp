@@ -14,11 +14,11 @@ struct BandedRun {
 };
 
 // Inputs between bands of `band`, outputs starting as `fill` between canaries.
-void run_banded(BandedRun& run, const Variant& variant, const Problem& p, int band, int fill) {
+void run_banded(BandedRun& run, const Variant& variant, const Problem& p, const Device& device, int band, int fill) {
   std::vector<std::byte*> in, out;
-  for (const Array& a : p.in) in.push_back(run.in.emplace_back(a, band).data());
-  for (const Meta& m : p.out) out.push_back(run.out.emplace_back(Array(m, fill), kCanary).data());
-  launch_at(variant, p, in, out, executor_of(Devices::get().two));
+  for (const Array& a : p.in) in.push_back(run.in.emplace_back(device, a, band).data());
+  for (const Meta& m : p.out) out.push_back(run.out.emplace_back(device, Array(m, fill), kCanary).data());
+  launch_at(variant, p, in, out, device);
 }
 
 template <class Found>
@@ -62,12 +62,12 @@ void compare_runs(BandedRun& nan, BandedRun& zero, const Problem& p, Found&& fou
 
 // One run with all operands before or after a page that faults, on this thread.
 template <class Found>
-void check_pages(const Variant& variant, const Problem& p, Paged::At at, Found&& found) {
+void check_pages(const Variant& variant, const Problem& p, const Device& device, Paged::At at, Found&& found) {
   std::deque<Paged> ins, outs;
   std::vector<std::byte*> in, out;
   for (const Array& a : p.in) in.push_back(ins.emplace_back(a, at).data());
   for (const Meta& m : p.out) out.push_back(outs.emplace_back(Array(m, 0xFF), at).data());
-  if (faults([&] { launch_at(variant, p, in, out, executor_of(Devices::get().one)); })) {
+  if (faults([&] { launch_at(variant, p, in, out, device); })) {
     found(at == Paged::At::back ? "touches memory past the end of an operand"
                                 : "touches memory before the start of an operand");
   }
@@ -75,7 +75,7 @@ void check_pages(const Variant& variant, const Problem& p, Paged::At at, Found&&
 
 }  // namespace
 
-Findings check_guard(const OpInfo&, const Variant& variant, Problems problems) {
+Findings check_guard(const OpInfo&, const Variant& variant, Problems problems, const Devices& on) {
   Findings findings;
   for (const Problem& p : problems) {
     auto found = [&](std::string text) {
@@ -84,11 +84,12 @@ Findings check_guard(const OpInfo&, const Variant& variant, Problems problems) {
     try {
       if (!supports(variant, p)) continue;
       BandedRun nan, zero;
-      run_banded(nan, variant, p, 0xFF, 0xFF);
-      run_banded(zero, variant, p, 0x00, 0x00);
+      run_banded(nan, variant, p, on.second, 0xFF, 0xFF);
+      run_banded(zero, variant, p, on.second, 0x00, 0x00);
       compare_runs(nan, zero, p, found);
-      check_pages(variant, p, Paged::At::back, found);
-      check_pages(variant, p, Paged::At::front, found);
+      if (!on.first.host_accessible()) continue;
+      check_pages(variant, p, on.first, Paged::At::back, found);
+      check_pages(variant, p, on.first, Paged::At::front, found);
     } catch (...) {
       found(current_exception_text());
     }

@@ -2,15 +2,20 @@
 
 #include <fmt/format.h>
 
-#include "lamina/kernels/cpu/device.hpp"
 #include "lamina/kernels/cpu/isa.hpp"
+#include "tests/support/devices.hpp"
 
 namespace lamina::harness {
 
-const Devices& Devices::get() {
-  static const Devices devices{cpu_device({.threads = 1, .name = "one", .poison_memory = true}),
-                               cpu_device({.threads = 2, .name = "two"}), cpu_device({.threads = 7, .name = "seven"})};
-  return devices;
+std::span<const Devices> Devices::present() {
+  static const std::vector<Devices> present = [] {
+    std::vector<Devices> all;
+    for (const test::DeviceKind& kind : test::device_kinds()) {
+      all.push_back({kind.name, kind.partial, kind.make(0, 0), kind.make(1, 0), kind.make(2, 0)});
+    }
+    return all;
+  }();
+  return present;
 }
 
 bool runs_here(Isa isa) {
@@ -18,8 +23,8 @@ bool runs_here(Isa isa) {
   return can_run(isa, features);
 }
 
-std::span<const Variant* const> variants_of(const OpInfo& op) {
-  return Devices::get().one.state()->kernels->entry(op.record->id).all;
+std::span<const Variant* const> variants_of(const OpInfo& op, const Devices& on) {
+  return on.first.state()->kernels->entry(op.record->id).all;
 }
 
 namespace {
@@ -53,20 +58,30 @@ bool supports(const Variant& variant, const Problem& problem) {
 }
 
 void launch_at(const Variant& variant, const Problem& problem, std::span<std::byte* const> in,
-               std::span<std::byte* const> out, Executor& executor) {
+               std::span<std::byte* const> out, const Device& device, Executor* executor) {
   const Dense ins(problem.in_metas(), in), outs(problem.out, out);
-  const Device& device = Devices::get().one;
-  variant.launch(problem.attrs, ins.operands, outs.operands, executor, device.queue(), device.state()->pool);
+  DeviceState& state = *device.state();
+  variant.launch(problem.attrs, ins.operands, outs.operands,
+                 executor != nullptr ? *executor : state.backend->executor(), device.queue(), state.pool);
+  device.synchronize();
 }
 
-std::vector<Array> launch(const Variant& variant, const Problem& problem, Executor& executor, int fill) {
+std::vector<Array> launch(const Variant& variant, const Problem& problem, const Device& device, Executor* executor) {
   std::vector<Array> out;
-  for (const Meta& m : problem.out) out.emplace_back(m, fill);
-  launch_at(variant, problem, addresses(problem.in), addresses(out), executor);
+  for (const Meta& m : problem.out) out.emplace_back(m, 0xFF);
+  if (device.host_accessible()) {
+    launch_at(variant, problem, addresses(problem.in), addresses(out), device, executor);
+    return out;
+  }
+  std::vector<Tensor> tensors;  // in, then out
+  std::vector<std::byte*> data;
+  for (const Array& a : problem.in) data.push_back(tensors.emplace_back(tensor_of(device, a)).raw());
+  for (const Array& a : out) data.push_back(tensors.emplace_back(tensor_of(device, a)).raw());
+  const std::span<std::byte* const> all(data);
+  launch_at(variant, problem, all.first(problem.in.size()), all.subspan(problem.in.size()), device, executor);
+  for (std::size_t o = 0; o < out.size(); ++o) out[o] = array_of(tensors[problem.in.size() + o]);
   return out;
 }
-
-Executor& executor_of(const Device& device) { return device.state()->backend->executor(); }
 
 std::string current_exception_text() {
   try {

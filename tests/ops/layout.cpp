@@ -19,9 +19,9 @@ std::vector<Array> arrays_of(std::span<const Tensor> tensors) {
 
 }  // namespace
 
-Findings check_layout(const OpInfo& op, const Variant& variant, Problems problems) {
+Findings check_layout(const OpInfo& op, const Variant& variant, Problems problems, const Devices& on) {
   Findings findings;
-  const Device& device = Devices::get().two;
+  const Device& device = on.second;
   for (const Problem& p : problems) {
     std::string arrangement_name;
     auto found = [&](std::string text) {
@@ -43,7 +43,7 @@ Findings check_layout(const OpInfo& op, const Variant& variant, Problems problem
     };
     try {
       if (!supports(variant, p) || p.in.empty()) continue;
-      const std::vector<Array> want = launch(variant, p, executor_of(device));
+      const std::vector<Array> want = launch(variant, p, device);
       std::vector<Tensor> dense;
       for (const Array& a : p.in) dense.push_back(tensor_of(device, a));
       for (const Arrangement arrangement : kArrangements) {
@@ -68,7 +68,7 @@ Findings check_layout(const OpInfo& op, const Variant& variant, Problems problem
           std::vector<Array> values = p.in;
           values[i] = array_of(in[i]);
           const Problem repeated = make_problem(op, p.name, p.attrs, std::move(values));
-          run_arranged(repeated, in, launch(variant, repeated, executor_of(device)));
+          run_arranged(repeated, in, launch(variant, repeated, device));
         }
       }
     } catch (...) {

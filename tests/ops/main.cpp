@@ -1,5 +1,6 @@
-// The harness: one GoogleTest per op and check, and per variant where the check is one of kernels:
-//   ops.forward.gelu.gelu.cpu.vector.f32.avx2     ops.gradient.gelu.record
+// The harness: one GoogleTest per op and check; per kind of device where the check runs the op, and per variant where
+// it is one of kernels:
+//   ops.forward.gelu.gelu.cpu.vector.f32.avx2     ops.gradient.gelu.example     ops.saves.gelu.record
 // LAMINA_SOAK=<seed> draws other values; LAMINA_LONG=1 repeats the determinism check 3000 times;
 // LAMINA_OPS_REPORT=1 prints each variant's largest distance to the reference.
 #include <gtest/gtest.h>
@@ -60,7 +61,7 @@ void add(const std::string& check, const OpInfo& op, std::string_view subject, I
                           [f = std::move(f), isa]() -> OpTest* { return new OpTest(f, isa); });
 }
 
-void add_op(const OpInfo& op) {
+void add_record_checks(const OpInfo& op) {
   auto record = [&](const std::string& check, std::function<Findings()> f) {
     add(check, op, "record", Isa::baseline, std::move(f));
   };
@@ -69,28 +70,36 @@ void add_op(const OpInfo& op) {
   record("record", [&] { return check_record(op, problems(op), variants_of(op)); });
   record("saves", [&] { return check_saves(op); });
   record("cost", [&] { return check_cost(op, problems(op)); });
-  record("alias", [&] { return check_alias(op, problems(op)); });
-  record("empty", [&] { return check_empty(op, variants_of(op)); });
-  record("errors", [&] { return check_errors(op, variants_of(op)); });
-  record("gradient", [&] { return has_gradient(op) ? check_gradient(op) : Findings{}; });
-  for (const Variant* v : variants_of(op)) {
+}
+
+void add_device_checks(const OpInfo& op, const Devices& on) {
+  auto device = [&](const std::string& check, std::function<Findings()> f) {
+    add(check, op, on.kind, Isa::baseline, std::move(f));
+  };
+  device("cost", [&] { return check_counts(op, problems(op), on); });
+  device("alias", [&] { return check_alias(op, problems(op), on); });
+  device("empty", [&] { return check_empty(op, variants_of(op, on), on); });
+  device("errors", [&] { return check_errors(op, variants_of(op, on), on); });
+  device("gradient", [&] { return has_gradient(op) ? check_gradient(op, on) : Findings{}; });
+  for (const Variant* v : variants_of(op, on)) {
     auto variant = [&](const std::string& check, std::function<Findings()> f) {
       add(check, op, v->name, v->isa, std::move(f));
     };
-    variant("forward", [&op, v] {
+    variant("forward", [&op, &on, v] {
       double worst = 0;
-      Findings findings = check_forward(op, *v, problems(op), &worst);
+      Findings findings = check_forward(op, *v, problems(op), on, &worst);
       if (environment("LAMINA_OPS_REPORT")) {
         fmt::print("{:48} worst {:8.3g} ulps, allowed {}\n", v->name, worst, op.tolerance.ulps);
       }
       return findings;
     });
-    variant("guard", [&op, v] { return check_guard(op, *v, problems(op)); });
-    variant("layout", [&op, v] { return check_layout(op, *v, problems(op)); });
-    variant("threads", [&op, v] { return check_threads(op, *v, problems(op)); });
+    variant("guard", [&op, &on, v] { return check_guard(op, *v, problems(op), on); });
+    variant("layout", [&op, &on, v] { return check_layout(op, *v, problems(op), on); });
+    variant("threads", [&op, &on, v] { return check_threads(op, *v, problems(op), on); });
     if (is_reference(*v)) continue;  // nothing in it could differ from run to run
-    variant("determinism",
-            [&op, v] { return check_determinism(op, *v, problems(op), environment("LAMINA_LONG") ? 3000 : 20); });
+    variant("determinism", [&op, &on, v] {
+      return check_determinism(op, *v, problems(op), environment("LAMINA_LONG") ? 3000 : 20, on);
+    });
   }
 }
 
@@ -130,7 +139,13 @@ TEST(ops, names_in_ctest) {
 
 int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
-  for (const lamina::OpInfo& op : lamina::harness::ops()) lamina::harness::add_op(op);
+  for (const lamina::OpInfo& op : lamina::harness::ops()) {
+    lamina::harness::add_record_checks(op);
+    for (const lamina::harness::Devices& on : lamina::harness::Devices::present()) {
+      if (on.partial && lamina::harness::variants_of(op, on).empty()) continue;
+      lamina::harness::add_device_checks(op, on);
+    }
+  }
   fmt::print("values from seed {}\n", lamina::harness::seed());
   return RUN_ALL_TESTS();
 }

@@ -10,25 +10,26 @@
 
 namespace lamina::harness {
 
-Banded::Banded(const Array& array, int band) : meta_(array.meta), bytes_(array.bytes.size()), band_(std::byte(band)) {
-  const std::size_t total = (bytes_ + 2 * kBand + 63) / 64 * 64;
-  memory_.reset(static_cast<std::byte*>(std::aligned_alloc(64, total)));
-  if (!memory_) throw std::bad_alloc();
-  std::memset(memory_.get(), band, total);
-  if (bytes_ > 0) std::memcpy(data(), array.bytes.data(), bytes_);
+Banded::Banded(const Device& device, const Array& array, int band)
+    : meta_(array.meta), bytes_(array.bytes.size()), band_(std::byte(band)) {
+  Array image({{static_cast<std::int64_t>(bytes_ + 2 * kBand)}, DType::u8}, band);
+  if (bytes_ > 0) std::memcpy(image.bytes.data() + kBand, array.bytes.data(), bytes_);
+  memory_ = tensor_of(device, image);
 }
 
 std::optional<std::int64_t> Banded::stray_write() const {
-  for (std::size_t i = 0; i < 2 * kBand + bytes_; ++i) {
+  const Array image = array_of(memory_);
+  for (std::size_t i = 0; i < image.bytes.size(); ++i) {
     if (i == kBand) i += bytes_;
-    if (memory_.get()[i] != band_) return static_cast<std::int64_t>(i) - static_cast<std::int64_t>(kBand);
+    if (image.bytes[i] != band_) return static_cast<std::int64_t>(i) - static_cast<std::int64_t>(kBand);
   }
   return {};
 }
 
 Array Banded::contents() const {
+  const Array image = array_of(memory_);
   Array array(meta_);
-  if (bytes_ > 0) std::memcpy(array.bytes.data(), memory_.get() + kBand, bytes_);
+  if (bytes_ > 0) std::memcpy(array.bytes.data(), image.bytes.data() + kBand, bytes_);
   return array;
 }
 

@@ -1,27 +1,23 @@
 // Memory that tells when a kernel leaves its operands: bands that are compared afterwards, and pages that fault.
 #pragma once
 
-#include <memory>
-
 #include "tests/ops/array.hpp"
 
 namespace lamina::harness {
 
-/// A copy of an array between two bands of one byte value. The data is aligned to 64.
+/// A copy of an array in a device's memory, between two bands of one byte value. The data is aligned to 64.
 class Banded {
  public:
-  Banded(const Array& array, int band);
-  std::byte* data() { return memory_.get() + kBand; }
+  Banded(const Device& device, const Array& array, int band);
+  /// The device's address.
+  std::byte* data() { return memory_.raw() + kBand; }
   /// Nothing, or the offset in bytes (from the data's start) of the first band byte that changed.
   std::optional<std::int64_t> stray_write() const;
   Array contents() const;
 
  private:
   static constexpr std::size_t kBand = 512;
-  struct Free {
-    void operator()(std::byte* p) const { std::free(p); }
-  };
-  std::unique_ptr<std::byte, Free> memory_;
+  Tensor memory_;
   Meta meta_;
   std::size_t bytes_;
   std::byte band_;

@@ -99,7 +99,8 @@ std::optional<Problem> make_problem(const OpInfo& op, const OpInfo::Case& sample
   std::vector<Meta> metas;
   for (const SampleOperand& o : sample.inputs) {
     changes = changes || o.dtype == DType::f32;
-    metas.push_back({o.shape, o.dtype == DType::f32 ? floating : o.dtype});
+    const DType changed = o.accumulated ? accumulator_of(floating) : floating;
+    metas.push_back({o.shape, o.dtype == DType::f32 ? changed : o.dtype});
   }
   if (!changes) return {};
   if (floating != DType::f32) {

@@ -159,7 +159,7 @@ Findings check_saves(const OpInfo& op) {
       try {
         const auto p = make_problem(op, sample, dtype);
         if (!p) continue;
-        const Backward backward(op, Devices::get().one, *p);
+        const Backward backward(op, Devices::cpu().first, *p);
         for (std::size_t i = 0; i < p->in.size(); ++i) {
           const std::uint64_t needs = saves.unsplit ? backward.floating_inputs() : std::uint64_t{1} << i;
           if ((backward.floating_inputs() & needs) != needs || needs == 0) continue;

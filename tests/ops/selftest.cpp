@@ -18,8 +18,8 @@ const OpInfo& find_op(std::string_view name) {
   throw std::runtime_error("no such op");
 }
 
-const Variant& find_variant(const OpInfo& op, std::string_view name) {
-  for (const Variant* v : variants_of(op)) {
+const Variant& find_variant(const OpInfo& op, std::string_view name, const Devices& on = Devices::cpu()) {
+  for (const Variant* v : variants_of(op, on)) {
     if (v->name == name) return *v;
   }
   throw std::runtime_error("no such variant");
@@ -95,6 +95,7 @@ TEST_F(SelfTest, honest_kernel_passes_every_check) {
 TEST_F(SelfTest, honest_record_passes_every_check) {
   expect_none(check_reference(gelu, problems()));
   expect_none(check_cost(gelu, problems()));
+  expect_none(check_counts(gelu, problems()));
   expect_none(check_alias(gelu, problems()));
   expect_none(check_gradient(gelu));
   EXPECT_TRUE(has_gradient(gelu));
@@ -104,7 +105,7 @@ TEST_F(SelfTest, honest_record_passes_every_check) {
 TEST_F(SelfTest, corrupted_element) {
   const Variant v = planted([](Operands, Operands out, Executor&, auto run) {
     run();
-    if (out[0].count() > 0) element<float>(out[0], out[0].count() / 2) *= 1.00001f;
+    if (out[0].count() > 0) element<float>(out[0], out[0].count() / 2) += 1e-3f;
   });
   expect_found(check_forward(gelu, v, problems()), "1 of 120 beyond");
 }
@@ -259,6 +260,46 @@ TEST_F(SelfTest, crash_on_an_empty_operand) {
   expect_found(check_empty(gelu, variants), "no elements");
 }
 
+// The same faults on a device with its own memory, whose work is done later.
+TEST_F(SelfTest, faults_on_a_device_that_is_no_host) {
+  const Devices& example = Devices::present()[1];
+  ASSERT_EQ(example.kind, "example");
+  honest = &find_variant(gelu, "gelu.example.reference", example);
+  expect_none(check_forward(gelu, *honest, problems(), example));
+  expect_none(check_guard(gelu, *honest, problems(), example));
+  const auto with = [](auto launch) {
+    Variant v = *honest;
+    v.launch = launch;
+    return v;
+  };
+  static const auto write = [](Queue& queue, const Operand& o, std::int64_t i, float value) {
+    queue.copy_in(o.data + i * std::int64_t{sizeof value}, &value, sizeof value);
+  };
+  const Variant corrupted =
+      with([](const void* attrs, Operands in, Operands out, auto& executor, Queue& queue, auto& p) {
+        honest->launch(attrs, in, out, executor, queue, p);
+        if (out[0].dtype == DType::f32 && out[0].count() > 0) write(queue, out[0], out[0].count() / 2, 7);
+      });
+  expect_found(check_forward(gelu, corrupted, problems(), example), "1 of 120 beyond");
+  const Variant past = with([](const void* attrs, Operands in, Operands out, auto& executor, Queue& queue, auto& pool) {
+    honest->launch(attrs, in, out, executor, queue, pool);
+    write(queue, out[0], out[0].count(), 0);
+  });
+  expect_found(check_guard(gelu, past, problems(), example), "stray write at byte 84");
+  const Variant* variants[] = {&past};
+  expect_found(check_errors(gelu, variants, example), "touches memory outside its operands");
+  const Variant input =
+      with([](const void* attrs, Operands in, Operands out, auto& executor, Queue& queue, auto& pool) {
+        honest->launch(attrs, in, out, executor, queue, pool);
+        if (in[0].count() > 0) write(queue, in[0], 0, 7);
+      });
+  expect_found(check_guard(gelu, input, problems(), example), "input 0 was written");
+  const Variant late = with([](const void*, Operands, Operands out, auto&, Queue& queue, auto&) {
+    if (out[0].count() > 0) write(queue, out[0], 0, 0);
+  });
+  expect_found(check_guard(gelu, late, problems(), example), "not written");
+}
+
 // What a record can say wrong.
 
 TEST_F(SelfTest, wrong_flops) {
@@ -268,7 +309,9 @@ TEST_F(SelfTest, wrong_flops) {
     cost.flops += 1;
     return cost;
   };
-  expect_found(check_cost(with_record(gelu, record), problems()), "flops declared");
+  const OpInfo op = with_record(gelu, record);
+  expect_found(check_cost(op, problems()), "flops declared");
+  expect_found(check_counts(op, problems()), "flops counted by the device");
 }
 
 TEST_F(SelfTest, wrong_bytes) {
@@ -550,6 +593,17 @@ TEST_F(SelfTest, equal_infinities_and_nans_are_no_difference) {
   EXPECT_EQ(beyond(1, nan), 1);
   EXPECT_EQ(beyond(inf, 1), 1);
   EXPECT_EQ(beyond(1, inf), 1);
+}
+
+// Most elements of a strided convolution's input gradient have no terms.
+TEST_F(SelfTest, elements_without_terms_do_not_tighten_the_tolerance) {
+  const Tolerance sums{.growth = Tolerance::Growth::sqrt_k, .scale = Tolerance::Scale::tensor, .ulps = 3};
+  std::vector<double> want{1, -2, 3, -4}, got{1, -2, 3 + 0x1p-20, -4};
+  const Distance dense = distance(got, want, DType::f32, sums, 36);
+  for (std::vector<double>* values : {&want, &got}) values->resize(16, 0.0);
+  const Distance sparse = distance(got, want, DType::f32, sums, 9);
+  EXPECT_GT(dense.ulps, 0);
+  EXPECT_DOUBLE_EQ(sparse.ulps, dense.ulps);
 }
 
 }  // namespace

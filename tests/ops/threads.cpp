@@ -16,23 +16,23 @@ class Backwards final : public Executor {
 
 }  // namespace
 
-Findings check_threads(const OpInfo&, const Variant& variant, Problems problems) {
+Findings check_threads(const OpInfo&, const Variant& variant, Problems problems, const Devices& on) {
   Findings findings;
   Backwards backwards;
-  const Devices& devices = Devices::get();
   for (const Problem& p : problems) {
     auto found = [&](std::string text) {
       findings.push_back({"threads", std::string(variant.name), p.name, std::move(text)});
     };
     try {
       if (!supports(variant, p)) continue;
-      const std::vector<Array> one = launch(variant, p, executor_of(devices.one));
-      const std::vector<Array> two = launch(variant, p, executor_of(devices.two));
-      if (const auto wrong = compare_bits(two, one)) found("2 threads against 1: " + *wrong);
-      const std::vector<Array> seven = launch(variant, p, executor_of(devices.seven));
-      if (const auto wrong = compare_bits(seven, one)) found("7 threads against 1: " + *wrong);
-      const std::vector<Array> reversed = launch(variant, p, backwards);
-      if (const auto wrong = compare_bits(reversed, one)) found("blocks run backwards: " + *wrong);
+      const std::vector<Array> first = launch(variant, p, on.first);
+      for (const Device* device : {&on.second, &on.third}) {
+        const auto wrong = compare_bits(launch(variant, p, *device), first);
+        if (wrong) found(fmt::format("{} against {}: {}", device->name(), on.first.name(), *wrong));
+      }
+      if (!on.first.host_accessible()) continue;
+      const std::vector<Array> reversed = launch(variant, p, on.first, &backwards);
+      if (const auto wrong = compare_bits(reversed, first)) found("blocks run backwards: " + *wrong);
     } catch (...) {
       found(current_exception_text());
     }
@@ -40,7 +40,7 @@ Findings check_threads(const OpInfo&, const Variant& variant, Problems problems)
   return findings;
 }
 
-Findings check_determinism(const OpInfo&, const Variant& variant, Problems problems, int runs) {
+Findings check_determinism(const OpInfo&, const Variant& variant, Problems problems, int runs, const Devices& on) {
   Findings findings;
   for (const Problem& p : problems) {
     auto found = [&](std::string text) {
@@ -51,8 +51,7 @@ Findings check_determinism(const OpInfo&, const Variant& variant, Problems probl
       std::uint64_t first = 0;
       for (int run = 0; run < runs; ++run) {
         std::uint64_t hash = 0;
-        for (const Array& a : launch(variant, p, executor_of(Devices::get().two)))
-          hash ^= hash_bytes(a.bytes, hash + 1);
+        for (const Array& a : launch(variant, p, on.second)) hash ^= hash_bytes(a.bytes, hash + 1);
         if (run == 0) first = hash;
         if (hash == first) continue;
         found(fmt::format("run {} gives other bits than run 0", run));
