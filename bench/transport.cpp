@@ -253,7 +253,8 @@ int run(int repeats, const std::string& only) {
     for (std::size_t c = 0; c < columns.size(); ++c) {
       std::vector<double>& v = all[{r, c}];
       std::sort(v.begin(), v.end());
-      fmt::print("{:>18}", fmt::format("{:.2f} ({:.2f})", v[v.size() / 2], columns[c].both_ways ? v.front() : v.back()));
+      fmt::print("{:>18}",
+                 fmt::format("{:.2f} ({:.2f})", v[v.size() / 2], columns[c].both_ways ? v.front() : v.back()));
     }
     fmt::print("\n");
   }

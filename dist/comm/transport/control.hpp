@@ -68,8 +68,8 @@ class Control {
   std::vector<RankState> answers_;
   std::uint32_t question_ = 0;
   std::optional<Abort> verdict_;
-  Descriptor ready_;  // epoll: the sockets of those that are here, and wake_
-  Descriptor wake_;   // eventfd
+  Descriptor ready_;                 // epoll: the sockets of those that are here, and wake_
+  Descriptor wake_;                  // eventfd
   std::atomic<bool> waited_{false};  // since it was last settled
 };
 
