@@ -263,15 +263,14 @@ void Control::wake() {
   const std::uint64_t one = 1;
   // A counter that is full has woken already.
   [[maybe_unused]] const ssize_t n = ::write(wake_.get(), &one, sizeof one);
-  woken_.store(true, std::memory_order_release);
 }
 
 void Control::settle() {
-  if (woken_.exchange(false, std::memory_order_acquire)) {
-    std::uint64_t count;
-    [[maybe_unused]] const ssize_t n = ::read(wake_.get(), &count, sizeof count);
-  }
-  if (waited_.exchange(false, std::memory_order_relaxed)) receive();
+  // A wake() that met nobody asleep is left to end the next wait, once: that is cheaper than to look each time.
+  if (!waited_.exchange(false, std::memory_order_relaxed)) return;
+  std::uint64_t count;
+  [[maybe_unused]] const ssize_t n = ::read(wake_.get(), &count, sizeof count);
+  receive();
 }
 
 }  // namespace lamina::comm

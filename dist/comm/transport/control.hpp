@@ -68,9 +68,9 @@ class Control {
   std::vector<RankState> answers_;
   std::uint32_t question_ = 0;
   std::optional<Abort> verdict_;
-  Descriptor ready_;                                // epoll: the sockets of those that are here, and wake_
-  Descriptor wake_;                                 // eventfd
-  std::atomic<bool> woken_{false}, waited_{false};  // is there anything to settle?
+  Descriptor ready_;                 // epoll: the sockets of those that are here, and wake_
+  Descriptor wake_;                  // eventfd
+  std::atomic<bool> waited_{false};  // since it was last settled
 };
 
 }  // namespace lamina::comm

@@ -66,7 +66,7 @@ bool RingWriter::put(Outgoing& message) {
   for (std::uint64_t done = 0; done < bytes;) {
     const std::span<const std::byte> piece = message.next();
     const std::size_t n = std::min(piece.size(), static_cast<std::size_t>(bytes - done));
-    std::memcpy(bytes_ + payload_at + done, piece.data(), n);
+    std::copy_n(piece.data(), n, bytes_ + payload_at + done);  // pieces may be empty
     message.advance(n);
     done += n;
   }
