@@ -6,6 +6,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,30 +16,64 @@ namespace lamina::comm {
 struct Meeting {
   int rank = 0;
   int size = 1;
-  /// tcp://HOST:PORT (rank 0 listens there, IPv6 in brackets), fd://N (as tcp, rank 0 inherited the listening socket;
-  /// the others need tcp://), or file:///DIRECTORY (shared by all hosts).
+  /// tcp://HOST:PORT (rank 0 listens there, IPv6 in brackets), fd://N (as tcp, rank 0 inherited the listening socket
+  /// and now owns it; the others need tcp://), or file:///DIRECTORY (shared by all hosts, made if need be). A world of
+  /// one needs none.
   std::string place;
-  /// Ranks of different jobs refuse each other. Also what a left-over file is known by.
+  /// Ranks of different jobs refuse each other. Also what a left-over file is known by. At most 255 bytes.
   std::string job = "lamina";
+  /// Of each exchange. The earliest deadline of those that came is everybody's.
   std::chrono::milliseconds timeout{std::chrono::minutes(5)};
+  /// Among the ranks of this host, where the launcher says so; else -1.
+  int local_rank = -1;
+  int local_size = -1;
 };
 
+/// One thread at a time. Nothing happens in the background: rank 0 serves while it is in exchange(). Once a call threw,
+/// all further ones throw the same.
 class Rendezvous {
  public:
   virtual ~Rendezvous() = default;
-  /// Collective. Blob r of the result is rank r's. May be called again; each time is a meeting of its own. Throws
-  /// Timeout naming the ranks that did not come, Mismatch on every rank when they do not fit together, IoError for a
-  /// place that cannot be reached, saying what was tried.
+  Rendezvous(const Rendezvous&) = delete;
+  Rendezvous& operator=(const Rendezvous&) = delete;
+
+  /// The most bytes of a blob.
+  static constexpr std::size_t kMaxBlob = std::size_t{16} << 20;
+
+  /// Collective. Blob r of the result is rank r's. May be called again; each time is a meeting of its own. Throws on
+  /// every rank that came
+  ///   Timeout   naming the ranks that did not come,
+  ///   Mismatch  when two do not fit together, naming both: at once, but a rank of another job is refused alone and
+  ///             spoils the meeting only if its place is still empty at the deadline,
+  ///   PeerLost  when a rank died in the middle (by way of a file: Timeout),
+  /// IoError for a place that cannot be reached, saying what was tried; ValueError for a blob that is too large.
   virtual std::vector<std::string> exchange(const std::string& blob) = 0;
-  /// The local address by which the meeting place was reached: what this rank should advertise. Empty if there is none.
+
+  /// The local address by which the meeting place was reached, numeric and without port: what this rank should
+  /// advertise. Known after the first exchange(); empty before, and where there is none (file://, a world of one).
   virtual std::string address() const = 0;
+
+ protected:
+  Rendezvous() = default;
 };
 
-/// Throws ValueError for a malformed meeting.
+/// Throws ValueError for a malformed meeting. Does not touch the place yet, but for an inherited descriptor: IoError when
+/// that is no listening socket.
 std::unique_ptr<Rendezvous> rendezvous(const Meeting& meeting);
 
-/// The meeting that a launcher arranged: lamina launch, torchrun, Open MPI, MPICH or Slurm, by their variables. A world
-/// of one when there is none. Throws ValueError naming the variables that contradict each other or are not numbers.
+/// The meeting that a launcher arranged, by its variables; a world of one when there is none. The first that is there:
+///
+///               rank            size          local rank, size                            place
+///   lamina      LAMINA_RANK     LAMINA_SIZE   LAMINA_LOCAL_RANK, LAMINA_LOCAL_SIZE        LAMINA_MEETING
+///   torchrun    RANK            WORLD_SIZE    LOCAL_RANK, LOCAL_WORLD_SIZE                MASTER_ADDR, MASTER_PORT
+///   Open MPI    OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK, _LOCAL_SIZE                     see below
+///   MPICH       PMI_RANK        PMI_SIZE      MPI_LOCALRANKID, MPI_LOCALNRANKS            see below
+///   Slurm       SLURM_PROCID    SLURM_NTASKS  SLURM_LOCALID                               first host of the step
+///
+/// LAMINA_MEETING, else MASTER_ADDR and MASTER_PORT, name the place under every launcher. Without them Slurm's is
+/// SLURM_LAUNCH_NODE_IPADDR... of the step's first host (SLURM_STEP_NODELIST), and Open MPI's and MPICH's is this host if all ranks are on it.
+/// LAMINA_JOB and LAMINA_TIMEOUT (seconds) are read too.
+/// Throws ValueError naming the variables that contradict each other, are missing or are no numbers.
 Meeting meeting_from_environment();
 
 }  // namespace lamina::comm
