@@ -57,23 +57,27 @@ class Rendezvous {
   Rendezvous() = default;
 };
 
-/// Throws ValueError for a malformed meeting. Does not touch the place yet, but for an inherited descriptor: IoError when
-/// that is no listening socket.
+/// Throws ValueError for a malformed meeting. Does not touch the place yet, but for an inherited descriptor: IoError
+/// when that is no listening socket.
 std::unique_ptr<Rendezvous> rendezvous(const Meeting& meeting);
 
 /// The meeting that a launcher arranged, by its variables; a world of one when there is none. The first that is there:
 ///
-///               rank            size          local rank, size                            place
-///   lamina      LAMINA_RANK     LAMINA_SIZE   LAMINA_LOCAL_RANK, LAMINA_LOCAL_SIZE        LAMINA_MEETING
-///   torchrun    RANK            WORLD_SIZE    LOCAL_RANK, LOCAL_WORLD_SIZE                MASTER_ADDR, MASTER_PORT
-///   Open MPI    OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK, _LOCAL_SIZE                     see below
-///   MPICH       PMI_RANK        PMI_SIZE      MPI_LOCALRANKID, MPI_LOCALNRANKS            see below
-///   Slurm       SLURM_PROCID    SLURM_NTASKS  SLURM_LOCALID                               first host of the step
+///   launcher   rank                  size                  local rank, local size
+///   lamina     LAMINA_RANK           LAMINA_SIZE           LAMINA_LOCAL_RANK, LAMINA_LOCAL_SIZE
+///   torchrun   RANK                  WORLD_SIZE            LOCAL_RANK, LOCAL_WORLD_SIZE
+///   Open MPI   OMPI_COMM_WORLD_RANK  OMPI_COMM_WORLD_SIZE  OMPI_COMM_WORLD_LOCAL_RANK, OMPI_COMM_WORLD_LOCAL_SIZE
+///   MPICH      PMI_RANK              PMI_SIZE              MPI_LOCALRANKID, MPI_LOCALNRANKS
+///   Slurm      SLURM_PROCID          SLURM_NTASKS          SLURM_LOCALID (in a step: with SLURM_STEP_NODELIST)
 ///
-/// LAMINA_MEETING, else MASTER_ADDR and MASTER_PORT, name the place under every launcher. Without them Slurm's is
-/// SLURM_LAUNCH_NODE_IPADDR... of the step's first host (SLURM_STEP_NODELIST), and Open MPI's and MPICH's is this host if all ranks are on it.
-/// LAMINA_JOB and LAMINA_TIMEOUT (seconds) are read too.
-/// Throws ValueError naming the variables that contradict each other, are missing or are no numbers.
+/// The place is LAMINA_MEETING, else tcp://MASTER_ADDR:MASTER_PORT (the port after it when torchrun's agent keeps its
+/// store there), whoever launched. Without them: under Slurm the first host of SLURM_STEP_NODELIST (if the system does
+/// not know it, SLURM_LAUNCH_NODE_IPADDR; if the step has one node, 127.0.0.1), under Open MPI and MPICH 127.0.0.1 when
+/// all ranks are on one host; with a port from 15000 to 31999 that is a hash of the job.
+/// The job is LAMINA_JOB, else "lamina" and the launcher's own id of the run. LAMINA_TIMEOUT gives seconds.
+///
+/// Throws ValueError naming the variables that contradict each other, are missing or are no numbers. Not to be called
+/// while another thread changes the environment.
 Meeting meeting_from_environment();
 
 }  // namespace lamina::comm

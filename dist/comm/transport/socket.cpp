@@ -57,6 +57,20 @@ Moved move(Call call) noexcept {
       error == 0 ? std::string("closed its connection") : "is gone: " + std::generic_category().message(error));
 }
 
+struct Found {
+  std::unique_ptr<addrinfo, void (*)(addrinfo*)> list;
+  int error;
+};
+Found look_up(const std::string& host, int flags) {
+  addrinfo hints = {};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = flags;
+  addrinfo* found = nullptr;
+  const int error = ::getaddrinfo(host.c_str(), nullptr, &hints, &found);
+  return {{error == 0 ? found : nullptr, ::freeaddrinfo}, error};
+}
+
 }  // namespace
 
 // ---- addresses ----
@@ -160,19 +174,20 @@ HostPort parse_host_port(std::string_view text, std::string_view what) {
   return {std::string(host), port};
 }
 
+std::optional<SocketAddress> numeric_address(const std::string& host, int port) {
+  const auto [found, error] = look_up(host, AI_NUMERICHOST);
+  if (error != 0) return std::nullopt;
+  return SocketAddress(found->ai_addr, found->ai_addrlen).with_port(port);
+}
+
 std::vector<SocketAddress> resolve(const std::string& host, int port) {
-  addrinfo hints = {};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const int error = ::getaddrinfo(host.c_str(), nullptr, &hints, &found);
+  const auto [found, error] = look_up(host, 0);
   if (error != 0) {
     const std::string reason = error == EAI_SYSTEM ? std::generic_category().message(errno) : ::gai_strerror(error);
     fail<IoError>("socket", "cannot resolve {}: {}", quote(host), reason);
   }
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, ::freeaddrinfo);
   std::vector<SocketAddress> out;
-  for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
+  for (const addrinfo* at = found.get(); at != nullptr; at = at->ai_next) {
     const SocketAddress address = SocketAddress(at->ai_addr, at->ai_addrlen).with_port(port);
     if (std::find(out.begin(), out.end(), address) == out.end()) out.push_back(address);
   }
@@ -247,12 +262,16 @@ Descriptor accept_from(const Descriptor& listener, std::error_code& error) noexc
 
 void send_at_once(const Descriptor& socket) noexcept { set(socket, IPPROTO_TCP, TCP_NODELAY, 1); }
 
-void adopt(const Descriptor& socket) {
-  const int status = ::fcntl(socket.get(), F_GETFL), flags = ::fcntl(socket.get(), F_GETFD);
-  if (status < 0 || flags < 0 || ::fcntl(socket.get(), F_SETFL, status | O_NONBLOCK) != 0 ||
-      ::fcntl(socket.get(), F_SETFD, flags | FD_CLOEXEC) != 0) {
-    fail<IoError>("socket", "descriptor {} cannot be used: {}", socket.get(), std::generic_category().message(errno));
+Descriptor adopt_listener(int fd) {
+  int listening = 0;
+  socklen_t size = sizeof listening;
+  if (::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) != 0) {
+    fail<IoError>("socket", "descriptor {} is no socket to listen at: {}", fd, std::generic_category().message(errno));
   }
+  if (listening == 0) fail<IoError>("socket", "descriptor {} is a socket that does not listen", fd);
+  (void)::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
+  (void)::fcntl(fd, F_SETFD, ::fcntl(fd, F_GETFD) | FD_CLOEXEC);
+  return Descriptor(fd);
 }
 
 int poll_timeout(Deadline deadline) noexcept {
@@ -289,6 +308,8 @@ Moved recv_some(const Descriptor& socket, std::span<std::byte> data) noexcept {
   moved.gone |= ended;
   return moved;
 }
+
+void end_sending(const Descriptor& socket) noexcept { (void)::shutdown(socket.get(), SHUT_WR); }
 
 void send_all(const Descriptor& socket, std::span<const std::byte> data, Deadline deadline, std::string_view peer) {
   while (!data.empty()) {

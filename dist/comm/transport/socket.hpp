@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -54,6 +55,9 @@ struct HostPort {
 /// "HOST:PORT", with IPv6 addresses in brackets. Throws ValueError naming `what` the text is for.
 HostPort parse_host_port(std::string_view text, std::string_view what);
 
+/// The address that `host` is when it is no name but numbers; no resolver is asked.
+std::optional<SocketAddress> numeric_address(const std::string& host, int port);
+
 /// All addresses of a host name or numeric address, in the system's order. Blocks for as long as the resolver does.
 /// Throws IoError "cannot resolve 'x': <the resolver's reason>".
 std::vector<SocketAddress> resolve(const std::string& host, int port);
@@ -76,8 +80,9 @@ Descriptor accept_from(const Descriptor& listener, std::error_code& error) noexc
 /// TCP_NODELAY. No error for other kinds of sockets.
 void send_at_once(const Descriptor& socket) noexcept;
 
-/// Makes a descriptor from elsewhere (inherited) like those made here: non-blocking, closed on exec. Throws IoError.
-void adopt(const Descriptor& socket);
+/// Takes over a listening socket that was inherited, and makes it like those made here. Throws IoError, and leaves the
+/// descriptor alone, when it is no such thing.
+Descriptor adopt_listener(int fd);
 
 /// Waits for POLLIN, POLLOUT or an error condition. False when the deadline came first.
 bool wait_until(const Descriptor& socket, short events, Deadline deadline);
@@ -92,6 +97,8 @@ struct Moved {
 };
 Moved send_some(const Descriptor& socket, std::span<const std::byte> data) noexcept;
 Moved recv_some(const Descriptor& socket, std::span<std::byte> data) noexcept;
+/// shutdown(2) of the sending side: the peer reads what was sent, then the end.
+void end_sending(const Descriptor& socket) noexcept;
 
 /// All of `data`. Throws Timeout and PeerLost, both saying `peer` ("rank 3 at 10.0.0.4:41234").
 void send_all(const Descriptor& socket, std::span<const std::byte> data, Deadline deadline, std::string_view peer);
