@@ -75,6 +75,12 @@ sigset_t signals_we_take() {
   return set;
 }
 
+bool asked_to_stop() {
+  sigset_t pending;
+  return ::sigpending(&pending) == 0 && (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1 ||
+                                         sigismember(&pending, SIGHUP) == 1);
+}
+
 /// In a new child: dies with its parent, is its own process group.
 void begin_child(pid_t parent, int death_signal) {
   ::setpgid(0, 0);
@@ -100,15 +106,25 @@ Ending ending_of(int status) {
 struct Stream {
   Descriptor from;
   int to;
+  const bool* stopping;
   std::string prefix, line;
+  bool lost = false;  // nobody reads it, or not now that it is to end
 
-  void put(std::string_view text) const {
-    while (!text.empty()) {
-      const ssize_t n = ::write(to, text.data(), text.size());
+  /// Waits for who reads it, but not long once the ranks are stopped.
+  void put(std::string_view text) {
+    constexpr std::size_t kNeverBlocks = 4096;  // PIPE_BUF
+    for (int hurried = 0; !text.empty() && !lost;) {
+      pollfd poll = {to, POLLOUT, 0};
+      if (::poll(&poll, 1, 50) == 0) {
+        lost = (*stopping || asked_to_stop()) && ++hurried > 10;
+        continue;
+      }
+      const ssize_t n = ::write(to, text.data(), std::min(text.size(), kNeverBlocks));
       if (n > 0) text.remove_prefix(static_cast<std::size_t>(n));
-      if (n < 0 && errno != EINTR) return;  // nobody reads it
+      lost = n < 0 && errno != EINTR && errno != EAGAIN;
     }
   }
+
   /// All whole lines there are; at the end the rest, too.
   void pass_on(bool end) {
     std::size_t from_here = 0, newline = 0;
@@ -124,21 +140,17 @@ struct Stream {
     }
     put(out);
   }
-  /// Reads what is there.
-  void read() {
+  /// Reads a piece of what is there. False when there is nothing.
+  bool read() {
     char piece[4096];
-    while (from) {
-      const ssize_t n = ::read(from.get(), piece, sizeof piece);
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0 && errno == EAGAIN) return pass_on(false);
-      if (n > 0) {
-        line.append(piece, static_cast<std::size_t>(n));
-        pass_on(false);
-      } else {
-        pass_on(true);
-        from.close();
-      }
+    ssize_t n = -1;
+    while (from && (n = ::read(from.get(), piece, sizeof piece)) < 0 && errno == EINTR) {
     }
+    if (n < 0) return false;
+    if (n == 0) from.close();
+    line.append(piece, static_cast<std::size_t>(n));
+    pass_on(n == 0);
+    return n > 0;
   }
 };
 
@@ -187,7 +199,8 @@ int Keeper::run() {
   if (!stopping_ && !children().empty()) stop(SIGTERM, code_);
   while (!children().empty()) wait(signals.get());
   for (Stream& stream : streams_) {
-    stream.read();
+    while (stream.read()) {
+    }
     stream.pass_on(true);
   }
   return code_;
@@ -220,7 +233,7 @@ void Keeper::start(int rank, const std::string& job) {
   if (rank == 0) listener_.close();  // its death closes the last one
   for (int i = 0; options_.prefix && i < 2; ++i) {
     ::fcntl(output[i].read.get(), F_SETFL, O_NONBLOCK);
-    streams_.push_back({std::move(output[i].read), i + 1, fmt::format("[{}] ", rank), {}});
+    streams_.push_back({std::move(output[i].read), i + 1, &stopping_, fmt::format("[{}] ", rank), {}});
   }
   // Ends with exec(), or says why there was none.
   failure.write.close();

@@ -200,11 +200,19 @@ def signals():
             expect_gone(mark, 0.5, f"{name}, {number}")
     # Ranks get it, and time to do as they like.
     process = subprocess.Popen(command("-n", "2", *shell("trap 'echo stopped; exit 0' TERM; echo here; while :; do sleep 0.1; done")),
-                               stdout=subprocess.PIPE, text=True)
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     for _ in range(2):
         process.stdout.readline()
     process.send_signal(signal.SIGTERM)
     check(process.communicate(timeout=20)[0].count("stopped") == 2 and process.returncode == 143, "ranks that stop well")
+    # Nobody reads what the ranks write.
+    mark = f"unread-{os.getpid()}"
+    process = subprocess.Popen(command("-n", "2", "--prefix", "yes"), stdout=subprocess.PIPE, env=environment(mark))
+    time.sleep(0.5)
+    process.send_signal(signal.SIGTERM)
+    check(process.wait(timeout=20) == 143, f"unread output: exit {process.returncode}")
+    expect_gone(mark, 0.5, "unread output")
+    process.stdout.close()
     # A second one does not wait.
     mark = f"twice-{os.getpid()}"
     process = starts(mark, "-n", "2", "--grace", "50", *shell("trap '' TERM; while :; do sleep 1; done"), processes=6)
