@@ -15,7 +15,6 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <system_error>
 
@@ -58,8 +57,11 @@ std::vector<pid_t> children() {
   for (std::filesystem::directory_iterator at("/proc", error), end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().filename().native();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    std::ifstream file(at->path() / "stat");
-    std::string stat((std::istreambuf_iterator<char>(file)), {});
+    // Not by an ifstream: reading what has just ended is an error, which that throws.
+    const Descriptor file(::open((at->path() / "stat").c_str(), O_RDONLY | O_CLOEXEC));
+    char text[512];
+    const ssize_t n = file ? ::read(file.get(), text, sizeof text - 1) : 0;
+    const std::string stat(text, static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
     // "123 (a name that may hold anything) S 45 ..."
     const std::size_t state = stat.rfind(") ");
     if (state == std::string::npos || state + 4 > stat.size()) continue;
