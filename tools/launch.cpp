@@ -253,6 +253,7 @@ void Keeper::start(int rank, const std::string& job) {
 void Keeper::become(int rank, const std::vector<std::string>& variables, const Descriptor& failure,
                     const Pipe* output) {
   std::vector<std::string> names;
+  names.reserve(variables.size());
   for (const std::string& variable : variables) names.push_back(variable.substr(0, variable.find('=') + 1));
   std::vector<char*> env, arguments;
   for (char** at = environ; *at != nullptr; ++at) {

@@ -161,6 +161,7 @@ std::vector<std::string> TcpHost::meet(const std::string& blob) {
   if (!complete_) close_doors();
 
   std::vector<std::string> blobs;
+  blobs.reserve(members_.size());
   for (Member& member : members_) blobs.push_back(std::move(*member.blob));
   const auto answer = encode(Frame{.kind = Frame::Kind::blobs, .payload = encode_blobs(blobs)});
   for (Member& member : members_) {
