@@ -10,6 +10,7 @@
 
 #include "lamina/core/error.hpp"
 #include "lamina/tools/info.hpp"
+#include "lamina/tools/launch.hpp"
 #include "lamina/tools/message.hpp"
 #include "lamina/tools/report_command.hpp"
 #include "lamina/tools/train.hpp"
@@ -89,6 +90,34 @@ void add_train_flags(CLI::App& app, RunOptions& o) {
   app.add_option("--metrics", o.metrics, "Write history points to FILE as JSON lines");
 }
 
+void add_launch_flags(CLI::App& app, tools::LaunchOptions& o) {
+  app.footer(
+      "Ranks find LAMINA_RANK, LAMINA_SIZE, LAMINA_LOCAL_RANK, LAMINA_LOCAL_SIZE, LAMINA_MEETING and LAMINA_JOB in "
+      "their\n"
+      "environment. Output is theirs as it comes; standard input is rank 0's, unless it is a terminal.\n"
+      "The first rank that fails stops the others, its exit code is passed on; INT, TERM and HUP are, too.");
+  app.add_option("-n,--ranks", o.ranks, "Processes to start on this host")->required();
+  app.add_option("--host", o.host, "Numeric address where rank 0 listens, at a free port")->capture_default_str();
+  app.add_option("--env", o.env, "NAME=VALUE for all ranks; may be given again")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false);
+  app.add_flag("--prefix", o.prefix, "Begin each line of output with its rank: '[2] '");
+  app.add_option("--grace", o.grace, "Seconds that ranks have to end when they are told to, before they are killed")
+      ->capture_default_str();
+}
+
+/// Where in the arguments the program of `launch` begins, which CLI11 must not read: after a `--`, or at the first that
+/// is neither a flag nor a flag's value.
+int program_begin(const CLI::App& launch, int argc, char** argv) {
+  for (int i = 2; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--" || !word.starts_with("-")) return i;
+    const CLI::Option* option = launch.get_option_no_throw(word);
+    if (option != nullptr && option->get_items_expected_min() > 0) ++i;
+  }
+  return argc;
+}
+
 int run(int argc, char** argv) {
   CLI::App app("lamina: a laboratory for parallel training");
   app.require_subcommand(1);
@@ -109,18 +138,28 @@ int run(int argc, char** argv) {
   report->add_option("--trace", report_options.traces, "Their --trace files, in the same order")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   report->add_option("--out", report_options.out, "The HTML file")->capture_default_str();
+  tools::LaunchOptions launch_options;
+  CLI::App* launch =
+      app.add_subcommand("launch", "Run a program as the ranks of a world: launch -n N [--] PROGRAM ARGS...");
+  add_launch_flags(*launch, launch_options);
   CLI::App* info = app.add_subcommand("info", "The machine: instruction sets, measured peak and bandwidth");
   CLI::App* ops = app.add_subcommand("ops", "The support table: ops, devices, variants, dtypes, cost");
   std::string op_name;
   ops->add_option("op", op_name, "Only this op, with its variants");
 
+  int parsed = argc;
+  if (argc > 1 && std::strcmp(argv[1], "launch") == 0) {
+    parsed = program_begin(*launch, argc, argv);
+    const int program = parsed < argc && std::strcmp(argv[parsed], "--") == 0 ? parsed + 1 : parsed;
+    launch_options.program.assign(argv + program, argv + argc);
+  }
   try {
-    app.parse(argc, argv);
+    app.parse(parsed, argv);
   } catch (const CLI::Success& e) {
     return app.exit(e);
   } catch (const CLI::ParseError& e) {
     const bool none = dynamic_cast<const CLI::RequiredError*>(&e) != nullptr && app.get_subcommands().empty();
-    constexpr std::string_view known = "known subcommands: train, eval, report, info, ops";
+    constexpr std::string_view known = "known subcommands: train, eval, report, launch, info, ops";
     tools::print_message(!none      ? e.what()
                          : argc < 2 ? fmt::format("a subcommand is needed; {}", known)
                                     : fmt::format("'{}' is not a subcommand; {}", argv[1], known));
@@ -130,6 +169,7 @@ int run(int argc, char** argv) {
   if (*train) return tools::train(options);
   if (*eval) return tools::eval(options, eval->count("--model") > 0, eval->count("--data") > 0);
   if (*report) return tools::report(report_options);
+  if (*launch) return tools::launch(launch_options);
   if (*info) return tools::info();
   return tools::ops(op_name);
 }

@@ -1,23 +1,16 @@
 #include "lamina/dist/comm/transport/socket.hpp"
 
-#include <arpa/inet.h>
-#include <fmt/core.h>
-#include <net/if.h>
-#include <netdb.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/random.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <charconv>
-#include <cstring>
-#include <fstream>
-#include <system_error>
+#include <limits>
 
 #include "lamina/core/error.hpp"
 
@@ -55,130 +48,131 @@ Transfer attempt(const Descriptor& socket, std::span<const iovec> pieces, Call c
   }
 }
 
-std::string first_line(const char* path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
+std::error_code code_of(int error) { return {error, std::generic_category()}; }
+
+void set(const Descriptor& socket, int level, int option, int value) noexcept {
+  (void)::setsockopt(socket.get(), level, option, &value, sizeof value);
+}
+
+Descriptor stream_socket(int family, std::error_code& error) noexcept {
+  Descriptor socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  error = socket ? std::error_code() : code_of(errno);
+  return socket;
+}
+
+[[noreturn]] void fail_gone(std::string_view peer, int error) {
+  fail<PeerLost>(
+      "socket", "{} {}", peer,
+      error == 0 ? std::string("closed its connection") : "is gone: " + std::generic_category().message(error));
 }
 
 }  // namespace
 
-std::string text_of_errno(int error) { return std::generic_category().message(error); }
-
-std::string reason_of(const Transfer& broken) {
-  return broken.error == 0 ? "it closed the connection" : text_of_errno(broken.error);
-}
-
-SocketAddress::SocketAddress(const std::string& text, int port) {
-  addrinfo hints{};
-  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const int result = ::getaddrinfo(text.c_str(), std::to_string(port).c_str(), &hints, &found);
-  if (result != 0) fail<ValueError>("tcp", "'{}' is not an address: {}", text, ::gai_strerror(result));
-  *this = from(found->ai_addr, found->ai_addrlen);
-  ::freeaddrinfo(found);
-}
-
-SocketAddress SocketAddress::from(const sockaddr* address, socklen_t length) {
-  SocketAddress result;
-  result.length_ = std::min<socklen_t>(length, sizeof result.storage_);
-  std::memcpy(&result.storage_, address, result.length_);
-  return result;
-}
-
-SocketAddress SocketAddress::abstract_name(std::string_view name) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  const std::size_t length = std::min(name.size(), sizeof address.sun_path - 1);
-  std::memcpy(address.sun_path + 1, name.data(), length);  // a name that begins with NUL is no file
-  return from(reinterpret_cast<const sockaddr*>(&address),
-              static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length));
-}
-
-SocketAddress SocketAddress::of(const Descriptor& socket) {
-  SocketAddress result;
-  result.length_ = sizeof result.storage_;
-  if (::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&result.storage_), &result.length_) != 0) {
-    result.length_ = 0;
-  }
-  return result;
-}
-
-SocketAddress SocketAddress::of_peer(const Descriptor& socket) {
-  SocketAddress result;
-  result.length_ = sizeof result.storage_;
-  if (::getpeername(socket.get(), reinterpret_cast<sockaddr*>(&result.storage_), &result.length_) != 0) {
-    result.length_ = 0;
-  }
-  return result;
-}
-
-int SocketAddress::port() const noexcept {
-  if (family() == AF_INET) return ntohs(reinterpret_cast<const sockaddr_in*>(&storage_)->sin_port);
-  if (family() == AF_INET6) return ntohs(reinterpret_cast<const sockaddr_in6*>(&storage_)->sin6_port);
-  return 0;
-}
-
-std::string SocketAddress::host() const {
-  char text[INET6_ADDRSTRLEN] = "";
-  if (family() == AF_INET) {
-    ::inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(&storage_)->sin_addr, text, sizeof text);
-  } else if (family() == AF_INET6) {
-    ::inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6*>(&storage_)->sin6_addr, text, sizeof text);
-  } else if (family() == AF_UNIX && length_ > offsetof(sockaddr_un, sun_path) + 1) {
-    const char* path = reinterpret_cast<const sockaddr_un*>(&storage_)->sun_path;
-    return std::string(path + 1, length_ - offsetof(sockaddr_un, sun_path) - 1);
-  }
-  return text;
-}
-
-bool SocketAddress::is_loopback() const noexcept {
-  if (family() == AF_INET) {
-    return (ntohl(reinterpret_cast<const sockaddr_in*>(&storage_)->sin_addr.s_addr) >> 24) == 127;
-  }
-  return family() == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(&storage_)->sin6_addr);
-}
-
-bool SocketAddress::is_link_local() const noexcept {
-  return family() == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(&storage_)->sin6_addr);
-}
-
-std::uint32_t SocketAddress::scope() const noexcept {
-  return family() == AF_INET6 ? reinterpret_cast<const sockaddr_in6*>(&storage_)->sin6_scope_id : 0;
-}
-
-void SocketAddress::set_scope(std::uint32_t scope) noexcept {
-  if (family() == AF_INET6) reinterpret_cast<sockaddr_in6*>(&storage_)->sin6_scope_id = scope;
-}
-
-std::string to_string(const SocketAddress& address) {
-  if (address.family() == AF_UNIX) return "@" + address.host();
-  if (address.family() == AF_INET6) return fmt::format("[{}]:{}", address.host(), address.port());
-  return fmt::format("{}:{}", address.host(), address.port());
-}
+// ---- connections ----
 
 Descriptor stream_socket(int family) {
-  Descriptor socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket) fail<IoError>("socket", "cannot make a socket: {}", text_of_errno(errno));
+  std::error_code error;
+  Descriptor socket = stream_socket(family, error);
+  if (error) fail<IoError>("socket", "cannot make a socket: {}", error.message());
   return socket;
 }
 
-Descriptor listen_on(const SocketAddress& address) {
-  Descriptor socket = stream_socket(address.family());
-  const int one = 1;
-  if (address.family() != AF_UNIX) ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-  if (::bind(socket.get(), address.get(), address.length()) != 0 || ::listen(socket.get(), SOMAXCONN) != 0) {
-    fail<IoError>("socket", "cannot listen on {}: {}", to_string(address), text_of_errno(errno));
+Descriptor listen_on(const SocketAddress& at, std::error_code& error) noexcept {
+  Descriptor socket = stream_socket(at.family(), error);
+  if (error) return {};
+  set(socket, SOL_SOCKET, SO_REUSEADDR, 1);  // what a killed run left in TIME_WAIT does not hold the port
+  if (at.family() == AF_INET6) set(socket, IPPROTO_IPV6, IPV6_V6ONLY, at.is_any() ? 0 : 1);
+  if (::bind(socket.get(), at.get(), at.length()) != 0 || ::listen(socket.get(), SOMAXCONN) != 0) {
+    error = code_of(errno);
+    return {};
   }
   return socket;
 }
 
-void set_no_delay(const Descriptor& socket) noexcept {
-  const int one = 1;
-  ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+Descriptor listen_on(const SocketAddress& at) {
+  std::error_code error;
+  Descriptor socket = listen_on(at, error);
+  if (error) fail<IoError>("socket", "cannot listen at {}: {}", to_string(at), error.message());
+  return socket;
 }
+
+Descriptor connect_to(const SocketAddress& to, Deadline deadline, std::error_code& error) noexcept {
+  Descriptor socket = stream_socket(to.family(), error);
+  if (error) return {};
+  // Interrupted or not, the connection goes on being made.
+  if (::connect(socket.get(), to.get(), to.length()) != 0 && errno != EINPROGRESS && errno != EINTR) {
+    error = code_of(errno);
+    return {};
+  }
+  if (!wait_until(socket, POLLOUT, deadline)) {
+    error = std::make_error_code(std::errc::timed_out);
+    return {};
+  }
+  int result = 0;
+  socklen_t size = sizeof result;
+  if (::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &result, &size) != 0) result = errno;
+  if (result == 0 && SocketAddress::of(socket) == SocketAddress::of_peer(socket)) result = ECONNREFUSED;
+  if (result != 0) {
+    error = code_of(result);
+    return {};
+  }
+  return socket;
+}
+
+Descriptor connect_to(const SocketAddress& to, Deadline deadline) {
+  std::error_code error;
+  Descriptor socket = connect_to(to, deadline, error);
+  if (error) fail<IoError>("socket", "cannot connect to {}: {}", to_string(to), error.message());
+  return socket;
+}
+
+Descriptor accept_from(const Descriptor& listener, std::error_code& error) noexcept {
+  error = {};
+  for (;;) {
+    Descriptor socket(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (socket) return socket;
+    if (errno == EAGAIN) return {};
+    // accept(2) also reports what went wrong with a connection before it was accepted: the next one may be well.
+    constexpr int passing[] = {EINTR,     ECONNABORTED, EPROTO,       ENETDOWN,   ENOPROTOOPT,
+                               EHOSTDOWN, ENONET,       EHOSTUNREACH, ENETUNREACH};
+    if (std::find(std::begin(passing), std::end(passing), errno) != std::end(passing)) continue;
+    error = code_of(errno);
+    return {};
+  }
+}
+
+void set_no_delay(const Descriptor& socket) noexcept { set(socket, IPPROTO_TCP, TCP_NODELAY, 1); }
+
+Descriptor adopt_listener(int fd) {
+  int listening = 0;
+  socklen_t size = sizeof listening;
+  if (::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) != 0) {
+    fail<IoError>("socket", "descriptor {} is no socket to listen at: {}", fd, std::generic_category().message(errno));
+  }
+  if (listening == 0) fail<IoError>("socket", "descriptor {} is a socket that does not listen", fd);
+  (void)::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
+  (void)::fcntl(fd, F_SETFD, ::fcntl(fd, F_GETFD) | FD_CLOEXEC);
+  return Descriptor(fd);
+}
+
+int poll_timeout(Deadline deadline) noexcept {
+  const auto left = deadline - std::chrono::steady_clock::now();
+  if (left <= left.zero()) return 0;
+  const auto ms = std::chrono::ceil<std::chrono::milliseconds>(left).count();
+  return static_cast<int>(std::min<std::int64_t>(ms, std::numeric_limits<int>::max()));
+}
+
+bool wait_until(const Descriptor& socket, short events, Deadline deadline) {
+  for (;;) {
+    pollfd poll = {socket.get(), events, 0};
+    const int ready = ::poll(&poll, 1, poll_timeout(deadline));
+    if (ready > 0) return true;
+    if (ready == 0 && std::chrono::steady_clock::now() >= deadline) return false;
+    if (ready < 0 && errno != EINTR) return true;  // the call that follows says what is wrong
+  }
+}
+
+// ---- bytes ----
 
 Transfer send_some(const Descriptor& socket, std::span<const iovec> pieces) noexcept {
   return attempt(socket, pieces,
@@ -191,6 +185,48 @@ Transfer receive_some(const Descriptor& socket, std::span<const iovec> pieces) n
   // Nobody asks for nothing: no bytes mean the end of the stream.
   if (result.flow == Transfer::Flow::moved && result.bytes == 0) result.flow = Transfer::Flow::broken;
   return result;
+}
+
+Transfer send_some(const Descriptor& socket, std::span<const std::byte> bytes) noexcept {
+  if (bytes.empty()) return {};
+  const iovec piece = piece_of(bytes);
+  return send_some(socket, std::span<const iovec>(&piece, 1));
+}
+
+Transfer receive_some(const Descriptor& socket, std::span<std::byte> bytes) noexcept {
+  if (bytes.empty()) return {};
+  const iovec piece = piece_of(bytes);
+  return receive_some(socket, std::span<const iovec>(&piece, 1));
+}
+
+void end_sending(const Descriptor& socket) noexcept { (void)::shutdown(socket.get(), SHUT_WR); }
+
+void send_all(const Descriptor& socket, std::span<const std::byte> data, Deadline deadline, std::string_view peer) {
+  while (!data.empty()) {
+    const Transfer moved = send_some(socket, data);
+    if (moved.gone()) fail_gone(peer, moved.error);
+    data = data.subspan(moved.bytes);
+    if (moved.bytes == 0 && !wait_until(socket, POLLOUT, deadline)) {
+      fail<Timeout>("socket", "{} did not take {} more bytes in time", peer, data.size());
+    }
+  }
+}
+
+void receive_all(const Descriptor& socket, std::span<std::byte> data, Deadline deadline, std::string_view peer) {
+  while (!data.empty()) {
+    const Transfer moved = receive_some(socket, data);
+    if (moved.gone()) fail_gone(peer, moved.error);
+    data = data.subspan(moved.bytes);
+    if (moved.bytes == 0 && !wait_until(socket, POLLIN, deadline)) {
+      fail<Timeout>("socket", "{} did not send {} more bytes in time", peer, data.size());
+    }
+  }
+}
+
+std::string text_of_errno(int error) { return std::generic_category().message(error); }
+
+std::string reason_of(const Transfer& broken) {
+  return broken.error == 0 ? "it closed the connection" : text_of_errno(broken.error);
 }
 
 void cut_transfers(bool cut) noexcept { cutting.store(cut, std::memory_order_relaxed); }
@@ -218,17 +254,6 @@ RandomId random_id_from(std::string_view text) {
   }
   if (!good) fail<Mismatch>("socket", "'{}' is not the id of a world", text);
   return id;
-}
-
-Host this_host() {
-  Host host;
-  char name[256] = "";
-  ::gethostname(name, sizeof name - 1);
-  host.name = name;
-  struct stat network {};
-  ::stat("/proc/self/ns/net", &network);
-  host.identity = fmt::format("{}/{}", first_line("/proc/sys/kernel/random/boot_id"), network.st_ino);
-  return host;
 }
 
 }  // namespace lamina::comm

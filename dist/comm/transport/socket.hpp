@@ -1,70 +1,70 @@
-// Sockets as the transports need them: owned, closed on exec, never blocking, never raising SIGPIPE, EINTR-safe.
-// Thread-safety: functions are thread-safe; one thread at a time sends, and one receives, on a socket.
+// Stream sockets as this room wants them: owned, closed on exec, never blocking, never raising SIGPIPE, EINTR-safe,
+// with deadlines. Functions are thread-safe; one thread at a time sends, and one receives, on a socket.
 #pragma once
 
-#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "lamina/core/io/descriptor.hpp"
+#include "lamina/dist/comm/transport/address.hpp"
 
 namespace lamina::comm {
 
-/// Where a socket listens: IPv4, IPv6 (with a scope if link-local) or an abstract name of this host.
-class SocketAddress {
- public:
-  SocketAddress() = default;
-  /// Throws ValueError if `text` is not an address in digits ("10.0.0.1", "fe80::1%eth0").
-  SocketAddress(const std::string& text, int port);
-  /// An AF_UNIX address that has no file: it lives as long as its socket.
-  static SocketAddress abstract_name(std::string_view name);
-  /// What a socket is bound to, or connected to.
-  static SocketAddress of(const Descriptor& socket);
-  static SocketAddress of_peer(const Descriptor& socket);
-  static SocketAddress from(const sockaddr* address, socklen_t length);
+using Deadline = std::chrono::steady_clock::time_point;
 
-  int family() const noexcept { return storage_.ss_family; }
-  const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&storage_); }
-  socklen_t length() const noexcept { return length_; }
-  int port() const noexcept;
-  /// Without the port, and without the scope: that is a number of the host it was read on.
-  std::string host() const;
-  bool is_loopback() const noexcept;
-  bool is_link_local() const noexcept;
-  std::uint32_t scope() const noexcept;
-  void set_scope(std::uint32_t scope) noexcept;
+// Functions with an error code throw nothing and return an empty descriptor; the others throw IoError naming the
+// address and the system's reason.
 
- private:
-  sockaddr_storage storage_{};
-  socklen_t length_ = 0;
-};
-/// "10.0.0.1:4711", "[::1]:4711", "@name".
-std::string to_string(const SocketAddress& address);
-
-/// Throws IoError.
 Descriptor stream_socket(int family);
-Descriptor listen_on(const SocketAddress& address);
-/// Fewer latencies for small messages; no effect on AF_UNIX.
+/// Listens, with SO_REUSEADDR; at :: for IPv4 too. Port 0: any that is free, SocketAddress::of() says which.
+Descriptor listen_on(const SocketAddress& at);
+Descriptor listen_on(const SocketAddress& at, std::error_code& error) noexcept;
+/// Connects. `std::errc::timed_out` at the deadline. Never connects to itself, as TCP otherwise can on a host's own
+/// ephemeral ports; that is `connection_refused`.
+Descriptor connect_to(const SocketAddress& to, Deadline deadline);
+Descriptor connect_to(const SocketAddress& to, Deadline deadline, std::error_code& error) noexcept;
+/// The next connection that has arrived; empty without an error when there is none.
+Descriptor accept_from(const Descriptor& listener, std::error_code& error) noexcept;
+/// Takes over a listening socket that was inherited, and makes it like those made here. Throws IoError, and leaves the
+/// descriptor alone, when it is no such thing.
+Descriptor adopt_listener(int fd);
+/// TCP_NODELAY: fewer latencies for small messages; no effect on AF_UNIX.
 void set_no_delay(const Descriptor& socket) noexcept;
+
+/// Waits for POLLIN, POLLOUT or an error condition. False when the deadline came first.
+bool wait_until(const Descriptor& socket, short events, Deadline deadline);
+/// Milliseconds for poll(2), rounded up; 0 for a deadline that has passed.
+int poll_timeout(Deadline deadline) noexcept;
 
 /// What came of one attempt to move bytes.
 struct Transfer {
   enum class Flow : std::uint8_t { moved, blocked, broken } flow = Flow::moved;
   std::size_t bytes = 0;
   int error = 0;  ///< broken: the errno; 0 when the other side closed
+  bool gone() const noexcept { return flow == Flow::broken; }
 };
 Transfer send_some(const Descriptor& socket, std::span<const iovec> pieces) noexcept;
 Transfer receive_some(const Descriptor& socket, std::span<const iovec> pieces) noexcept;
+Transfer send_some(const Descriptor& socket, std::span<const std::byte> bytes) noexcept;
+Transfer receive_some(const Descriptor& socket, std::span<std::byte> bytes) noexcept;
+/// shutdown(2) of the sending side: the peer reads what was sent, then the end.
+void end_sending(const Descriptor& socket) noexcept;
 
 inline iovec piece_of(std::span<const std::byte> bytes) noexcept {
   return {const_cast<std::byte*>(bytes.data()), bytes.size()};
 }
+
+/// All of `data`. Throws Timeout and PeerLost, both saying `peer` ("rank 3 at 10.0.0.4:41234").
+void send_all(const Descriptor& socket, std::span<const std::byte> data, Deadline deadline, std::string_view peer);
+void receive_all(const Descriptor& socket, std::span<std::byte> data, Deadline deadline, std::string_view peer);
 
 /// "it closed the connection", or the text of the errno.
 std::string reason_of(const Transfer& broken);
@@ -78,12 +78,5 @@ RandomId random_id();
 std::string to_string(const RandomId& id);
 /// Throws Mismatch for what is not an id.
 RandomId random_id_from(std::string_view text);
-
-/// Who can share memory and loopback addresses: processes of one kernel and network namespace.
-struct Host {
-  std::string name;      ///< for messages
-  std::string identity;  ///< equal where the hosts are
-};
-Host this_host();
 
 }  // namespace lamina::comm
