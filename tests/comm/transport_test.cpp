@@ -57,7 +57,10 @@ TEST_P(Transports, CarryMessagesOfAllSizesBothWaysAtOnce) {
 TEST_P(Transports, LoseNoWakeUp) {
   WorldOptions options;
   options.ring_bytes = 4096;
-  run(3, options, [](Transport& transport) { Traffic(transport, 5, 400, 20'000).run(0); });
+  run(3, options, [](Transport& transport) {
+    Traffic(transport, 5, 400, 20'000).run(0);
+    Traffic(transport, 6, 8, 3'000'000).run(0);  // more than sockets hold
+  });
 }
 
 TEST_P(Transports, WakeSleepersInAThousandRounds) {
@@ -266,7 +269,8 @@ class ProcessTransports : public testing::TestWithParam<std::string> {
       }
       if (!why) throw std::runtime_error("no loss");
       const double ms = static_cast<double>(now_ns() - board_.died_ns) / 1e6;
-      if (why->kind != Abort::Kind::peer_lost || why->rank != 1 || why->text.find("rank 1 (") != 0 || ms > 100) {
+      if (why->kind != Abort::Kind::peer_lost || why->rank != 1 || why->text.find(GetParam() + ": rank 1 (") != 0 ||
+          ms > 100) {
         throw std::runtime_error(why->text + " after ms: " + std::to_string(ms));
       }
       TestMessage message(transport.rank(), 1, 0, 1, 1);

@@ -87,7 +87,10 @@ void Control::lose(int peer, const std::string& reason) {
   if (it.life != Life::here) return;
   it.life = Life::lost;
   it.fate = fmt::format("is lost: {}", reason);
-  if (!verdict_) verdict_ = Abort{Abort::Kind::peer_lost, peer, fmt::format("rank {} ({}) {}", peer, it.name, it.fate)};
+  if (!verdict_) {
+    verdict_ = Abort{Abort::Kind::peer_lost, peer,
+                     error_message(where_, fmt::format("rank {} ({}) {}", peer, it.name, it.fate))};
+  }
 }
 
 void Control::suspect(int peer, const std::string& reason) {

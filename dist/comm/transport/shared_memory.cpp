@@ -218,7 +218,8 @@ std::unique_ptr<Transport> shared_memory_transport(Rendezvous& rendezvous, int r
   const auto deadline = Clock::now() + options.timeout;
   const RandomId id = random_id();
   const Host host = this_host();
-  const std::string name = "lamina-" + to_string(id);
+  // Everybody on the host can see the name, but not what the handshake asks for.
+  const std::string name = "lamina-" + to_string(random_id());
   const Descriptor listener = listen_on(SocketAddress::abstract_name(name));
   const Blob mine = {
       "shm",

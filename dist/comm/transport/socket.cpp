@@ -33,15 +33,16 @@ std::span<const iovec> cut(std::span<const iovec> pieces, iovec& one) noexcept {
   return pieces;
 }
 
-template <class Call>
-Transfer attempt(const Descriptor& socket, std::span<const iovec> pieces, Call call) noexcept {
+// One piece goes by the shorter way through the kernel.
+template <class One, class Many>
+Transfer attempt(std::span<const iovec> pieces, One one_piece, Many many) noexcept {
   iovec one;
   pieces = cut(pieces, one);
   msghdr message{};
   message.msg_iov = const_cast<iovec*>(pieces.data());
   message.msg_iovlen = pieces.size();
   for (;;) {
-    const ssize_t n = call(socket.get(), &message);
+    const ssize_t n = pieces.size() == 1 ? one_piece(pieces[0].iov_base, pieces[0].iov_len) : many(&message);
     if (n >= 0) return {Transfer::Flow::moved, static_cast<std::size_t>(n), 0};
     if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS) return {Transfer::Flow::blocked, 0, 0};
     if (errno != EINTR) return {Transfer::Flow::broken, 0, errno};
@@ -175,13 +176,16 @@ bool wait_until(const Descriptor& socket, short events, Deadline deadline) {
 // ---- bytes ----
 
 Transfer send_some(const Descriptor& socket, std::span<const iovec> pieces) noexcept {
-  return attempt(socket, pieces,
-                 [](int fd, msghdr* message) { return ::sendmsg(fd, message, MSG_NOSIGNAL | MSG_DONTWAIT); });
+  constexpr int kFlags = MSG_NOSIGNAL | MSG_DONTWAIT;
+  return attempt(
+      pieces, [&](void* data, std::size_t bytes) { return ::send(socket.get(), data, bytes, kFlags); },
+      [&](msghdr* message) { return ::sendmsg(socket.get(), message, kFlags); });
 }
 
 Transfer receive_some(const Descriptor& socket, std::span<const iovec> pieces) noexcept {
-  Transfer result =
-      attempt(socket, pieces, [](int fd, msghdr* message) { return ::recvmsg(fd, message, MSG_DONTWAIT); });
+  Transfer result = attempt(
+      pieces, [&](void* data, std::size_t bytes) { return ::recv(socket.get(), data, bytes, MSG_DONTWAIT); },
+      [&](msghdr* message) { return ::recvmsg(socket.get(), message, MSG_DONTWAIT); });
   // Nobody asks for nothing: no bytes mean the end of the stream.
   if (result.flow == Transfer::Flow::moved && result.bytes == 0) result.flow = Transfer::Flow::broken;
   return result;

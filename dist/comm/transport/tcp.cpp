@@ -37,10 +37,10 @@ class Inflow {
     begin_ += n;
     return bytes;
   }
-  /// With nothing read ahead: fills `to`, and reads ahead. Result.bytes counts those in `to`.
+  /// With nothing read ahead: reads into `to`, and ahead. Result.bytes counts those in `to`, which may be empty.
   Transfer read(const Descriptor& socket, std::span<std::byte> to) noexcept {
     const iovec pieces[] = {{to.data(), to.size()}, {buffer_.data(), buffer_.size()}};
-    Transfer got = receive_some(socket, pieces);
+    Transfer got = receive_some(socket, std::span(pieces).subspan(to.empty() ? 1 : 0));
     begin_ = 0;
     end_ = got.bytes > to.size() ? got.bytes - to.size() : 0;
     got.bytes -= end_;
@@ -126,15 +126,13 @@ class TcpTransport final : public Transport {
     Peer& peer = peers_[from];
     if (peer.in_message) return &peer.header;
     auto* bytes = reinterpret_cast<std::byte*>(&peer.header);
-    while (peer.header_got < sizeof(MessageHeader)) {
-      const std::span<std::byte> rest(bytes + peer.header_got, sizeof(MessageHeader) - peer.header_got);
-      const std::span<const std::byte> ahead = peer.in[0].ahead(static_cast<std::int64_t>(rest.size()));
-      std::copy(ahead.begin(), ahead.end(), rest.begin());
+    for (;;) {
+      const auto wanted = static_cast<std::int64_t>(sizeof(MessageHeader) - peer.header_got);
+      const std::span<const std::byte> ahead = peer.in[0].ahead(wanted);
+      std::copy(ahead.begin(), ahead.end(), bytes + peer.header_got);
       peer.header_got += ahead.size();
-      if (!ahead.empty()) continue;
-      const Transfer got = read(from, 0, rest);
-      if (got.flow != Flow::moved) return nullptr;
-      peer.header_got += got.bytes;
+      if (peer.header_got == sizeof(MessageHeader)) break;
+      if (ahead.empty() && read(from, 0, {}).flow != Flow::moved) return nullptr;
     }
     peer.header_got = 0;
     if (!is_valid(peer.header)) fail<IoError>("tcp", "rank {} is broken: it sent something else than a header", from);
