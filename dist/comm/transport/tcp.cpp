@@ -1,7 +1,6 @@
 #include "lamina/dist/comm/transport/tcp.hpp"
 
 #include <fmt/core.h>
-#include <fmt/ranges.h>
 #include <sys/epoll.h>
 
 #include <algorithm>
@@ -287,9 +286,11 @@ std::unique_ptr<Transport> tcp_transport(Rendezvous& rendezvous, int rank, int s
   const Listener listener = listen_for_peers(options.bind, rendezvous.address(), options.port);
   const Host host = this_host();
   enum { kId, kIdentity, kName, kConnections, kPort, kHosts };
+  std::string hosts;
+  for (const std::string& each : listener.hosts) hosts += (hosts.empty() ? "" : ",") + each;
   const Blob mine = {"tcp",
                      {to_string(random_id()), host.identity, host.name, std::to_string(options.connections),
-                      std::to_string(listener.address.port()), fmt::format("{}", fmt::join(listener.hosts, ","))}};
+                      std::to_string(listener.address.port()), hosts}};
   const std::vector<Blob> blobs = exchange_blobs(rendezvous, mine, rank, size);
 
   MeshPlan plan;
