@@ -48,7 +48,7 @@ install(CODE "
   foreach(from \"${PROJECT_SOURCE_DIR}\" \"${LAMINA_GENERATED_DIR}/lamina\")
     foreach(room core kernels autograd nn dist models)
       file(GLOB_RECURSE headers RELATIVE \"\${from}\" \"\${from}/\${room}/*.hpp\")
-      list(FILTER headers EXCLUDE REGEX \"/cpu/simd/|^kernels/.*(/|_)vector\\\\.hpp\$|^kernels/formula\\\\.hpp\$\")
+      list(FILTER headers EXCLUDE REGEX \"/cpu/simd/|^(kernels|dist/comm)/.*(/|_)vector\\\\.hpp\$|^kernels/formula\\\\.hpp\$\")
       foreach(header IN LISTS headers)
         get_filename_component(folder \"\${header}\" DIRECTORY)
         file(INSTALL \"\${from}/\${header}\" DESTINATION

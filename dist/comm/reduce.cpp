@@ -14,7 +14,7 @@ namespace lamina::comm {
 #define LAMINA_HAS_F16C 0
 namespace baseline {
 namespace {
-#include "lamina/dist/comm/reduce_loops.hpp"
+#include "lamina/dist/comm/reduce_vector.hpp"
 }  // namespace
 }  // namespace baseline
 #undef LAMINA_VECTOR_BYTES
@@ -32,7 +32,7 @@ namespace {
 #endif
 namespace avx2 {
 namespace {
-#include "lamina/dist/comm/reduce_loops.hpp"
+#include "lamina/dist/comm/reduce_vector.hpp"
 }  // namespace
 }  // namespace avx2
 #if defined(__clang__)

@@ -16,7 +16,7 @@ import tempfile
 
 ROOMS = ("core", "kernels", "autograd", "nn", "dist", "models")
 # Compiled once per instruction set inside a namespace, or shared with other languages: not for including alone.
-REGION = re.compile(r"kernels/cpu/simd/.*|kernels/.*(/|_)vector\.hpp|kernels/formula\.hpp")
+REGION = re.compile(r"kernels/cpu/simd/.*|(kernels|dist/comm)/.*(/|_)vector\.hpp|kernels/formula\.hpp")
 
 
 def headers_of(root):
