@@ -107,8 +107,7 @@ std::string SocketAddress::host_and_scope() const {
 
 bool SocketAddress::is_any() const noexcept {
   if (family() == AF_INET) return reinterpret_cast<const sockaddr_in*>(&storage_)->sin_addr.s_addr == htonl(INADDR_ANY);
-  return family() == AF_INET6 &&
-         IN6_IS_ADDR_UNSPECIFIED(&reinterpret_cast<const sockaddr_in6*>(&storage_)->sin6_addr);
+  return family() == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&reinterpret_cast<const sockaddr_in6*>(&storage_)->sin6_addr);
 }
 
 bool operator==(const SocketAddress& a, const SocketAddress& b) noexcept {
