@@ -34,8 +34,9 @@ std::string compiler_name();
 ///   steps examples    integer  optimiser steps done; training examples seen, repeats counted
 ///   wall_s            s        training, evaluation excluded
 ///   examples_per_s    1/s      examples / wall_s
-///   metrics           object   at the end: train_loss (that of the last history point), test_loss (means per example
-///                              or token, nats), test_accuracy (0 to 1), parameters (integer), then what the task adds
+///   metrics           object   at the end: train_loss (over the history points of the last twentieth of the steps),
+///                              test_loss (means per example or token, nats), test_accuracy (0 to 1), parameters
+///                              (integer), then what the task adds
 ///   history           [object] step, examples, wall_s, train_loss, test_loss, test_accuracy, lr; in order of steps,
 ///   one
 ///                              every (steps / 400)th step, at least 1, and one at every evaluation. train_loss is the

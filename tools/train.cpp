@@ -81,6 +81,21 @@ void take_settings(RunOptions& options, const nn::CheckpointStore::Loaded& loade
   reading_checkpoint(options, loaded, [&] { restore_settings(options, loaded.state.at("settings"), same_run); });
 }
 
+// Over the last twentieth of the steps: one step's loss is mostly noise, and a whole epoch's begins where it began.
+double final_train_loss(const std::vector<RunRecord::Point>& history, std::int64_t steps) {
+  double sum = 0;
+  std::int64_t count = 0;
+  std::int64_t before = 0;
+  for (const RunRecord::Point& p : history) {
+    if (p.step > steps - std::max<std::int64_t>(steps / 20, 1)) {
+      sum += p.train_loss * static_cast<double>(p.step - before);
+      count += p.step - before;
+    }
+    before = p.step;
+  }
+  return count > 0 ? sum / static_cast<double>(count) : kAbsent;
+}
+
 // One training run: the state between steps and what is done at and between them.
 class Run {
  public:
@@ -397,7 +412,7 @@ void Run::finish() {
   const double wall = earlier_s_ + trained_s_ + saved_s_;
   record.wall_s = wall;
   record.examples_per_s = wall > 0 ? static_cast<double>(examples_) / wall : kAbsent;
-  record.metrics.train_loss = history_.empty() ? kAbsent : history_.back().train_loss;
+  record.metrics.train_loss = final_train_loss(history_, step_);
   record.metrics.test_loss = last_.loss;
   record.metrics.test_accuracy = last_.accuracy;
   record.metrics.parameters = nn::parameter_count(*model_);

@@ -9,8 +9,8 @@ namespace {
 
 TEST(NamedOptions, DefaultsAreWhatIsReadWithoutOptions) {
   const auto read = [](NamedOptions& o) {
-    return std::tuple(o.integer("depth", 3, 0, 9), o.number("rate", 0.5, 0, 1), o.integers("widths", {4, 5}),
-                      o.text("kind", "plain"));
+    return std::tuple{o.integer("depth", 3, 0, 9), o.number("rate", 0.5, 0, 1), o.integers("widths", {4, 5}),
+                      o.text("kind", "plain")};  // braces: read in this order
   };
   NamedOptions plain("model", "m");
   const auto values = read(plain);

@@ -351,6 +351,9 @@ def record(folder):
     check([p["step"] for p in thinned] == list(range(3, 1201, 3)), "a point every (steps / 400)th step")
     mean = sum(p["train_loss"] for p in every[:3]) / 3
     check(abs(thinned[0]["train_loss"] - mean) < 1e-12, f"train_loss: {thinned[0]['train_loss']} and {mean}")
+    long_run = recorded("--steps", "60", "--eval-every", "1", "--lr", "0.001")
+    mean = sum(p["train_loss"] for p in long_run["history"][-3:]) / 3
+    check(abs(long_run["metrics"]["train_loss"] - mean) < 1e-12, "train_loss at the end: the last twentieth")
 
 
 def resume_settings(folder):

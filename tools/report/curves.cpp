@@ -47,7 +47,7 @@ std::optional<std::pair<double, double>> common_range(Runs runs, bool by_example
     }
   }
   // Training starts at nothing; only a record of a part of a run does not.
-  if (range && (range->first < 0.1 * range->second || range->first == range->second)) {
+  if (range && (range->first < 0.25 * range->second || range->first == range->second)) {
     range->first = std::min(range->first, 0.0);
   }
   return range;

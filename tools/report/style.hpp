@@ -58,7 +58,7 @@ text.value{fill:var(--c);font-weight:600}
 .bars .who{max-width:230px;overflow-wrap:anywhere}.bars .end{color:var(--soft);font-variant-numeric:tabular-nums;text-align:right;white-space:nowrap}
 .timeline{overflow-x:auto}.timeline>svg{min-width:760px}
 .timeline g rect{fill:var(--c)}.timeline g.axis rect.lane{fill:var(--faint)}
-.timeline g text{fill:var(--bar-ink);font-size:10.5px;pointer-events:none}
+.timeline g text{fill:var(--bar-ink);font-size:10.5px;pointer-events:none}.timeline g.frame text{fill:var(--ink)}
 .timeline g.axis text{fill:var(--soft);font-size:12px}.timeline g.axis text.group{fill:var(--ink);font-weight:600}
 .timeline .mark{stroke:var(--ink);stroke-width:1;stroke-dasharray:2 3;opacity:.55}.timeline .marked{font-size:11.5px}
 .scroll{overflow-x:auto;background:linear-gradient(90deg,var(--card) 40%,transparent) 0 0/28px 100%,linear-gradient(270deg,var(--card) 40%,
