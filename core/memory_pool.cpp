@@ -93,8 +93,10 @@ MemoryPool::Block MemoryPool::allocate(std::size_t bytes, const Queue* queue) {
       from_source();
     }
     if (block.data == nullptr) {
-      fail<OutOfMemory>("memory pool", "{} bytes cannot be allocated; live {}, cached {}, pending {}, limit {}", size,
-                        stats_.live_bytes, stats_.cached_bytes, stats_.pending_bytes, options_.limit_bytes);
+      fail<OutOfMemory>("memory pool", "{} bytes cannot be allocated; live {}, cached {}, pending {}, {}", size,
+                        stats_.live_bytes, stats_.cached_bytes, stats_.pending_bytes,
+                        options_.limit_bytes > 0 ? fmt::format("limit {}", options_.limit_bytes)
+                                                 : std::string("no limit set: the system has no more"));
     }
   }
   ++stats_.allocations;

@@ -49,9 +49,13 @@ NamedOptions::NamedOptions(std::string what, std::string_view text) : what_(std:
 }
 
 std::string NamedOptions::text(const std::string& key, const std::string& fallback) {
-  if (std::find(known_.begin(), known_.end(), key) == known_.end()) known_.push_back(key);
+  note(key, fallback);
   const auto it = given_.find(key);
   return it == given_.end() ? fallback : it->second;
+}
+
+void NamedOptions::note(const std::string& key, std::string fallback) {
+  if (std::ranges::find(known_, key, &Known::key) == known_.end()) known_.push_back({key, std::move(fallback)});
 }
 
 std::int64_t NamedOptions::integer(const std::string& key, std::int64_t fallback, std::int64_t lo, std::int64_t hi) {
@@ -60,15 +64,15 @@ std::int64_t NamedOptions::integer(const std::string& key, std::int64_t fallback
 }
 
 double NamedOptions::number(const std::string& key, double fallback, double lo, double hi) {
+  note(key, fmt::format("{}", fallback));
   const auto it = given_.find(key);
-  text(key, "");
   if (it == given_.end()) return fallback;
   return parse_number(fmt::format("{} {}: option {}", what_, name_, key), it->second, lo, hi);
 }
 
 std::vector<std::int64_t> NamedOptions::integers(const std::string& key, std::vector<std::int64_t> fallback) {
+  note(key, fmt::format("{}", fmt::join(fallback, "x")));
   const auto it = given_.find(key);
-  text(key, "");
   if (it == given_.end()) return fallback;
   std::vector<std::int64_t> values;
   std::string_view rest = it->second;
@@ -83,10 +87,17 @@ std::vector<std::int64_t> NamedOptions::integers(const std::string& key, std::ve
 
 void NamedOptions::finish() const {
   for (const auto& [key, value] : given_) {
-    if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
-    fail<ValueError>(what_, "{} has no option '{}'; allowed: {}", name_, key,
-                     known_.empty() ? "none" : fmt::format("{}", fmt::join(known_, ", ")));
+    if (std::ranges::find(known_, key, &Known::key) != known_.end()) continue;
+    std::string allowed;
+    for (const Known& known : known_) allowed += (allowed.empty() ? "" : ", ") + known.key;
+    fail<ValueError>(what_, "{} has no option '{}'; allowed: {}", name_, key, known_.empty() ? "none" : allowed);
   }
+}
+
+std::string NamedOptions::defaults() const {
+  std::string text;
+  for (const Known& known : known_) text += fmt::format("{}{}={}", text.empty() ? "" : ",", known.key, known.fallback);
+  return text;
 }
 
 }  // namespace lamina

@@ -27,12 +27,21 @@ class NamedOptions {
   std::vector<std::int64_t> integers(const std::string& key, std::vector<std::int64_t> fallback);
   /// Throws ValueError naming an option that was given but not read, and those that were.
   void finish() const;
+  /// The options read so far with their fallbacks, "width=16,depth=2": for help texts.
+  std::string defaults() const;
 
  private:
   std::string what_;
   std::string name_;
   std::map<std::string, std::string> given_;
-  std::vector<std::string> known_;
+  /// An option that was read, with the value it has when it is not given.
+  struct Known {
+    std::string key;
+    std::string fallback;
+  };
+  void note(const std::string& key, std::string fallback);
+
+  std::vector<Known> known_;
 };
 
 /// Throws ValueError unless the whole text is an integer (number) in [lo, hi]; `where` names it in the message.

@@ -22,4 +22,12 @@ std::unique_ptr<nn::Sequential> make_model(const std::string& spec, const ModelI
 /// "mlp, resnet8, ..." for messages and help.
 std::string known_models();
 
+/// What a help text says of models that share their options.
+struct ModelHelp {
+  std::string names;     ///< "resnet18, resnet34"
+  std::string defaults;  ///< "width=16,..."
+  std::string about;
+};
+std::vector<ModelHelp> model_help();
+
 }  // namespace lamina::models

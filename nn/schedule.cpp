@@ -1,5 +1,7 @@
 #include "lamina/nn/schedule.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -26,8 +28,12 @@ double LrSchedule::at(std::int64_t step) const {
   return rate;
 }
 
-LrSchedule parse_lr_schedule(const std::string& text, double base, std::int64_t total) {
-  NamedOptions options("lr schedule", text);
+namespace {
+
+constexpr std::string_view kSchedules[] = {"constant", "linear", "cosine", "step"};
+
+// What the options say; a name that is not known is the caller's to refuse.
+LrSchedule read_schedule(NamedOptions& options, double base, std::int64_t total) {
   LrSchedule schedule;
   schedule.base = base;
   schedule.total = total;
@@ -38,18 +44,37 @@ LrSchedule parse_lr_schedule(const std::string& text, double base, std::int64_t 
   } else if (options.name() == "linear" || options.name() == "cosine") {
     schedule.kind = options.name() == "linear" ? LrSchedule::Kind::linear : LrSchedule::Kind::cosine;
     schedule.floor = options.number("floor", 0, 0, 1);
-  } else if (options.name() == "step") {
+  } else {
     schedule.kind = LrSchedule::Kind::step;
     schedule.gamma = options.number("gamma", 0.1, 0, 1);
     const std::int64_t falls = options.integer("falls", 2, 0, 100);
     for (std::int64_t i = 1; i <= falls; ++i) {
       schedule.milestones.push_back(static_cast<double>(i) / static_cast<double>(falls + 1));
     }
-  } else {
-    fail<ValueError>("lr schedule", "unknown name '{}'; known: constant, linear, cosine, step", options.name());
   }
+  return schedule;
+}
+
+}  // namespace
+
+LrSchedule parse_lr_schedule(const std::string& text, double base, std::int64_t total) {
+  NamedOptions options("lr schedule", text);
+  if (std::ranges::find(kSchedules, options.name()) == std::end(kSchedules)) {
+    fail<ValueError>("lr schedule", "unknown name '{}'; known: {}", options.name(), fmt::join(kSchedules, ", "));
+  }
+  const LrSchedule schedule = read_schedule(options, base, total);
   options.finish();
   return schedule;
+}
+
+std::vector<std::string> lr_schedules() {
+  std::vector<std::string> all;
+  for (const std::string_view name : kSchedules) {
+    NamedOptions options("lr schedule", name);
+    read_schedule(options, 1, 1);
+    all.push_back(fmt::format("{}:{}", name, options.defaults()));
+  }
+  return all;
 }
 
 }  // namespace lamina::nn

@@ -24,4 +24,7 @@ struct LrSchedule {
 /// a share of the run when below 1. Throws ValueError naming the known schedules and options.
 LrSchedule parse_lr_schedule(const std::string& text, double base, std::int64_t total);
 
+/// Each schedule with its options' defaults, "cosine:warmup=0,floor=0": for help texts.
+std::vector<std::string> lr_schedules();
+
 }  // namespace lamina::nn

@@ -29,7 +29,7 @@ std::string cpu_model() {
 int info() {
   const RunRecord::Build build = build_info();
   Table table;
-  table.add({"lamina", build.version + (build.git.empty() ? "" : " (" + build.git + ")")});
+  table.add({"lamina", version_line().substr(std::string_view("lamina ").size())});
   table.add({"compiler", build.compiler});
   table.add({"cpu", cpu_model()});
   table.add({"cpus usable", std::to_string(available_cpus())});

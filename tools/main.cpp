@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "lamina/core/error.hpp"
+#include "lamina/tools/help.hpp"
 #include "lamina/tools/info.hpp"
 #include "lamina/tools/launch.hpp"
 #include "lamina/tools/message.hpp"
@@ -43,13 +44,27 @@ void refuse_empty_values(const CLI::App& command) {
   }
 }
 
-void add_run_flags(CLI::App& app, RunOptions& o) {
-  app.add_option("--model", o.model, "NAME[:key=value,...]: " + models::known_models())->capture_default_str();
-  app.add_option("--data", o.data, "fashion-mnist, cifar10[:DIR], idx:DIR, text:FILE, synthetic[:shape=CxHxW,...]")
-      ->capture_default_str();
-  app.add_option("--data-dir", o.data_dir, "Folder of the data set; else $LAMINA_DATA, then where Debian puts it");
+// Of both subcommands.
+void add_common_flags(CLI::App& app, RunOptions& o) {
+  app.add_option("--data-dir", o.data_dir,
+                 "Folder of fashion-mnist or cifar10; else $LAMINA_DATA, then where Debian puts it");
   app.add_option("--devices", o.devices, "cpu, example (the slow reference device)")->capture_default_str();
   app.add_option("--threads", o.threads, "CPU threads; 0: all. Results do not depend on it")->capture_default_str();
+  app.add_option("--json", o.json, "Write the run's record to FILE");
+  app.add_flag("--quiet", o.quiet, "Print nothing but errors");
+}
+
+// Model, dtype and the rest are the checkpoint's.
+void add_eval_flags(CLI::App& app, RunOptions& o) {
+  app.add_option("--checkpoint", o.checkpoint, "Folder of the checkpoints; the newest whole one is evaluated");
+  app.add_option("--data", o.data, "Data set; the one the checkpoint was trained on when not given");
+  app.add_option("--batch", o.batch, "Examples at a time; the checkpoint's when not given, 100 or more");
+  add_common_flags(app, o);
+}
+
+void add_train_flags(CLI::App& app, RunOptions& o) {
+  app.add_option("--model", o.model, "NAME[:key=value,...]; names and options below")->capture_default_str();
+  app.add_option("--data", o.data, "NAME[:...]; names and options below")->capture_default_str();
   app.add_option("--batch", o.batch, "Examples a step")->capture_default_str();
   app.add_option("--context", o.context, "Tokens of an example, for text")->capture_default_str();
   app.add_option("--dtype", o.dtype, "f32, f64")->capture_default_str();
@@ -57,17 +72,13 @@ void add_run_flags(CLI::App& app, RunOptions& o) {
       ->capture_default_str()
       ->check(CLI::Validator(whole_number, ""));
   app.add_option("--checkpoint", o.checkpoint, "Folder of the checkpoints");
-  app.add_option("--json", o.json, "Write the run's record to FILE");
-  app.add_flag("--quiet", o.quiet, "Print nothing but errors");
-}
-
-void add_train_flags(CLI::App& app, RunOptions& o) {
+  add_common_flags(app, o);
   app.add_option("--strategy", o.strategy, "backprop")->capture_default_str();
   app.add_option("--workers", o.workers, "1")->capture_default_str();
   app.add_option("--epochs", o.epochs, "Passes over the training data")->capture_default_str();
-  app.add_option("--steps", o.steps, "Optimiser steps instead of epochs; 0: by epochs")->capture_default_str();
+  app.add_option("--steps", o.steps, "Optimiser steps, instead of epochs");
   app.add_option("--lr", o.lr, "Learning rate")->capture_default_str();
-  app.add_option("--lr-schedule", o.lr_schedule, "constant, linear, cosine, step; options warmup, floor, falls, gamma")
+  app.add_option("--lr-schedule", o.lr_schedule, "NAME[:key=value,...]; names and options below")
       ->capture_default_str();
   app.add_option("--optimizer", o.optimizer.name, "sgd, adam, adamw")->capture_default_str();
   app.add_option("--momentum", o.optimizer.momentum, "Of sgd")->capture_default_str();
@@ -81,11 +92,12 @@ void add_train_flags(CLI::App& app, RunOptions& o) {
   app.add_option("--checkpoint-every", o.checkpoint_every, "Steps between checkpoints; 0: each epoch")
       ->capture_default_str();
   app.add_option("--keep", o.keep, "Checkpoints kept")->capture_default_str();
-  app.add_flag("--resume", o.resume, "Go on from the newest checkpoint");
-  app.add_flag("--new-horizon", o.new_horizon, "Let a resumed run have another length than the checkpoint's");
+  app.add_flag("--resume", o.resume,
+               "Go on from the newest checkpoint, with its settings; --epochs or --steps make the run longer");
   app.add_option("--trace", o.trace, "Write a Chrome trace of every step to FILE (opens in Perfetto)");
   app.add_option("--trace-steps", o.trace_steps, "Trace this many steps, past the first few; 0: every step")
       ->capture_default_str();
+  app.footer(tools::named_options_help());
   app.add_option("--report", o.report, "Write a self-contained HTML report to FILE");
   app.add_option("--metrics", o.metrics, "Write history points to FILE as JSON lines");
 }
@@ -121,15 +133,16 @@ int program_begin(const CLI::App& launch, int argc, char** argv) {
 int run(int argc, char** argv) {
   CLI::App app("lamina: a laboratory for parallel training");
   app.require_subcommand(1);
+  app.set_version_flag(
+      "--version", [] { return tools::version_line(); }, "Print the version and exit");
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   RunOptions options;
   for (int i = 0; i < argc; ++i) options.command += std::string(i == 0 ? "" : " ") + argv[i];
 
   CLI::App* train = app.add_subcommand("train", "Train a model");
-  add_run_flags(*train, options);
   add_train_flags(*train, options);
   CLI::App* eval = app.add_subcommand("eval", "Evaluate the newest checkpoint on the test split");
-  add_run_flags(*eval, options);
+  add_eval_flags(*eval, options);
   tools::ReportOptions report_options;
   CLI::App* report = app.add_subcommand("report", "Draw one report of several runs");
   report->add_option("runs", report_options.runs, "Files written by --json")
@@ -165,9 +178,14 @@ int run(int argc, char** argv) {
                                     : fmt::format("'{}' is not a subcommand; {}", argv[1], known));
     return 2;
   }
-  for (const CLI::App* command : app.get_subcommands()) refuse_empty_values(*command);
+  for (const CLI::App* command : app.get_subcommands()) {
+    refuse_empty_values(*command);
+    for (const CLI::Option* option : command->get_options()) {
+      if (option->count() > 0 && !option->get_lnames().empty()) options.given.insert(option->get_lnames().front());
+    }
+  }
   if (*train) return tools::train(options);
-  if (*eval) return tools::eval(options, eval->count("--model") > 0, eval->count("--data") > 0);
+  if (*eval) return tools::eval(options);
   if (*report) return tools::report(report_options);
   if (*launch) return tools::launch(launch_options);
   if (*info) return tools::info();

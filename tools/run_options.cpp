@@ -41,6 +41,57 @@ void check_outputs(const RunOptions& o) {
   }
 }
 
+bool is_text(const RunOptions& o) { return o.data.starts_with("text:"); }
+
+// May a run that goes on have another value?
+enum class Change : bool { refused, allowed };
+
+// Every setting once: f(flag, value, change, in force). Settings that depend on others come after them.
+template <class Options, class F>
+void each_setting(Options& o, F&& f) {
+  f("model", o.model, Change::refused, true);
+  f("data", o.data, Change::refused, true);
+  f("data-dir", o.data_dir, Change::allowed, !o.data_dir.empty());
+  f("context", o.context, Change::refused, is_text(o));
+  f("augment", o.augment, Change::refused, !is_text(o));
+  f("dtype", o.dtype, Change::refused, true);
+  f("seed", o.seed, Change::refused, true);
+  f("batch", o.batch, Change::refused, true);
+  f("steps", o.steps, Change::allowed, o.steps > 0);
+  f("epochs", o.epochs, Change::allowed, o.steps == 0);
+  f("lr", o.lr, Change::refused, true);
+  f("lr-schedule", o.lr_schedule, Change::refused, true);
+  f("optimizer", o.optimizer.name, Change::refused, true);
+  f("momentum", o.optimizer.momentum, Change::refused, o.optimizer.name == "sgd");
+  f("nesterov", o.optimizer.nesterov, Change::refused, o.optimizer.name == "sgd");
+  f("weight-decay", o.optimizer.weight_decay, Change::refused, true);
+  f("clip", o.optimizer.clip, Change::refused, true);
+  f("label-smoothing", o.label_smoothing, Change::refused, true);
+  f("eval-every", o.eval_every, Change::allowed, true);
+  f("checkpoint-every", o.checkpoint_every, Change::allowed, !o.checkpoint.empty());
+  f("keep", o.keep, Change::allowed, !o.checkpoint.empty());
+}
+
+// A flag that was given and does nothing would leave its user believing otherwise.
+void check_effect(const RunOptions& o) {
+  const auto given = [&](std::string_view flag) { return o.given.contains(flag); };
+  if (o.checkpoint.empty()) {
+    for (const std::string_view flag : {"resume", "checkpoint-every", "keep"}) {
+      if (given(flag)) fail<ValueError>(fmt::format("--{}", flag), "needs --checkpoint DIR");
+    }
+  }
+  for (const std::string_view flag : {"momentum", "nesterov"}) {
+    if (given(flag) && o.optimizer.name != "sgd") {
+      fail<ValueError>(fmt::format("--{}", flag), "is for sgd; the optimizer is {}", o.optimizer.name);
+    }
+  }
+  if (given("context") && !is_text(o)) fail<ValueError>("--context", "is for text; the data is {}", o.data);
+  if (given("epochs") && given("steps")) fail<ValueError>("--epochs", "a run's length is in epochs or in --steps");
+  if (given("trace-steps") && o.trace.empty() && o.report.empty()) {
+    fail<ValueError>("--trace-steps", "needs --trace FILE or --report FILE");
+  }
+}
+
 }  // namespace
 
 void check(const RunOptions& o) {
@@ -65,16 +116,8 @@ void check(const RunOptions& o) {
   }
   if (o.dtype != "f32" && o.dtype != "f64")
     fail<ValueError>("--dtype", "'{}' cannot be trained in; known: f32, f64", o.dtype);
-  if (o.resume && o.checkpoint.empty()) fail<ValueError>("--resume", "needs --checkpoint DIR to resume from");
-  if (o.optimizer.nesterov && o.optimizer.name != "sgd") {
-    fail<ValueError>("--nesterov", "is for sgd; the optimizer is {}", o.optimizer.name);
-  }
-  if (o.trace_steps > 0 && o.trace.empty() && o.report.empty()) {
-    fail<ValueError>("--trace-steps", "needs --trace FILE or --report FILE");
-  }
+  check_effect(o);
   check_outputs(o);
-  if (o.new_horizon && !o.resume) fail<ValueError>("--new-horizon", "goes with --resume only");
-  if (o.checkpoint_every > 0 && o.checkpoint.empty()) fail<ValueError>("--checkpoint-every", "needs --checkpoint DIR");
   nn::parse_lr_schedule(o.lr_schedule, o.lr, 1);
   nn::make_optimizer({}, o.optimizer);
 }
@@ -101,22 +144,34 @@ std::unique_ptr<nn::Sequential> open_model(const RunOptions& o, const Dataset& d
   return models::make_model(o.model, model_input(dataset), builder);
 }
 
-nlohmann::json identity(const RunOptions& o) {
-  return {{"model", o.model},
-          {"data", o.data},
-          {"dtype", o.dtype},
-          {"batch", o.batch},
-          {"seed", o.seed},
-          {"context", o.context},
-          {"augment", o.augment},
-          {"label-smoothing", o.label_smoothing},
-          {"lr", o.lr},
-          {"lr-schedule", o.lr_schedule},
-          {"optimizer", o.optimizer.name},
-          {"momentum", o.optimizer.momentum},
-          {"nesterov", o.optimizer.nesterov},
-          {"weight-decay", o.optimizer.weight_decay},
-          {"clip", o.optimizer.clip}};
+nlohmann::json settings(const RunOptions& o) {
+  nlohmann::json values = nlohmann::json::object();
+  each_setting(o, [&](const char* name, const auto& value, Change, bool in_force) {
+    if (in_force) values[name] = value;
+  });
+  return values;
+}
+
+void restore_settings(RunOptions& o, const nlohmann::json& saved, bool same_run) {
+  if (!saved.is_object()) fail<FormatError>("checkpoint", "its settings are {}, not an object", saved.type_name());
+  // One length of the run replaces the other, and another data set has its own folder.
+  const bool length_given = o.given.contains("epochs") || o.given.contains("steps");
+  each_setting(o, [&]<class T>(const std::string& name, T& value, Change change, bool in_force) {
+    if ((name == "epochs" || name == "steps") && length_given) return;
+    if (name == "data-dir" && o.given.contains("data")) return;
+    const auto place = saved.find(name);
+    if (o.given.contains(name)) {
+      if (!same_run || change == Change::allowed || place == saved.end()) return;
+      if (const T theirs = place->template get<T>(); theirs != value) {
+        fail<ValueError>("--resume", "the checkpoint was made with --{} {}, this run has {}", name,
+                         nlohmann::json(theirs).dump(), nlohmann::json(value).dump());
+      }
+    } else if (place != saved.end()) {
+      value = place->template get<T>();
+    } else if (in_force && change == Change::refused) {
+      fail<FormatError>("checkpoint", "its settings do not have '{}'", name);
+    }
+  });
 }
 
 }  // namespace lamina::tools

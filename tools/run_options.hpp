@@ -1,8 +1,9 @@
-// The flags of `lamina train` and `lamina eval`, and what they name.
+// The flags of `lamina train` and `lamina eval`, what they name, and what of them a checkpoint and a record keep.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 
 #include <nlohmann/json_fwd.hpp>
@@ -39,14 +40,15 @@ struct RunOptions {
   std::int64_t checkpoint_every = 0;  ///< steps; 0: at the end of each epoch
   std::int64_t keep = 2;
   bool resume = false;
-  bool new_horizon = false;
   std::string json, trace, report, metrics;
   std::int64_t trace_steps = 0;  ///< 0: every step
   bool quiet = false;
-  std::string command;  ///< the whole command line, for the record
+  std::string command;                         ///< the whole command line, for the record
+  std::set<std::string, std::less<>> given{};  ///< names of the flags on it, without the dashes
 };
 
-/// Throws ValueError for a combination that makes no sense, saying what would have been right.
+/// Throws ValueError for a combination that makes no sense, one in which a flag that was given has no effect included,
+/// saying what would have been right.
 void check(const RunOptions& options);
 
 /// The device that `--devices` names. Throws ValueError naming the known ones.
@@ -55,7 +57,13 @@ std::shared_ptr<const Dataset> open_split(const RunOptions& options, Split split
 models::ModelInput model_input(const Dataset& dataset);
 std::unique_ptr<nn::Sequential> open_model(const RunOptions& options, const Dataset& dataset, const Device& device);
 
-/// The options that a resumed run must share with the one it continues, as the manifest keeps them.
-nlohmann::json identity(const RunOptions& options);
+/// The values in force by the names of their flags: `momentum` with sgd only, `epochs` or `steps`, never both. What a
+/// run's record and its checkpoints keep.
+nlohmann::json settings(const RunOptions& options);
+
+/// Takes over from a checkpoint's settings what was not given on the command line. With `same_run` a flag that was
+/// given and would change the run throws ValueError with both values (its length and how often it saves may change);
+/// else what was given wins. Throws FormatError or a json exception for settings that are damaged.
+void restore_settings(RunOptions& options, const nlohmann::json& saved, bool same_run);
 
 }  // namespace lamina::tools

@@ -142,7 +142,8 @@ Json RunRecord::to_json() const {
   Json& m = json["metrics"];
   m = {{"train_loss", number(metrics.train_loss)},
        {"test_loss", number(metrics.test_loss)},
-       {"test_accuracy", number(metrics.test_accuracy)}};
+       {"test_accuracy", number(metrics.test_accuracy)},
+       {"parameters", number(metrics.parameters)}};
   for (const auto& [name, value] : metrics.more) m[lamina::detail::valid_utf8(name)] = number(value);
   Json& points = json["history"] = Json::array();
   for (const Point& p : history) {
@@ -208,8 +209,9 @@ RunRecord RunRecord::from_json(const Json& json) {
     r.read("train_loss", out.metrics.train_loss);
     r.read("test_loss", out.metrics.test_loss);
     r.read("test_accuracy", out.metrics.test_accuracy);
+    r.read("parameters", out.metrics.parameters);
     for (const auto& [key, value] : r.json().items()) {
-      if (key == "train_loss" || key == "test_loss" || key == "test_accuracy") continue;
+      if (key == "train_loss" || key == "test_loss" || key == "test_accuracy" || key == "parameters") continue;
       double number = kAbsent;
       r.read(key.c_str(), number);
       out.metrics.more.emplace_back(key, number);

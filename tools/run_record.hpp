@@ -26,17 +26,26 @@ std::string compiler_name();
 ///   command           text     the command line
 ///   build             object   version, git (commit, "+" when changed), compiler, isa ("avx2", ...)
 ///   model data strategy  text  as given, options included
-///   options           object   every other flag's value in force, by its name
+///   options           object   every other flag that was in force, by its name: no `epochs` beside `steps`, no
+///   `momentum`
+///                              without sgd; threads as they were
 ///   seed workers      integer
 ///   devices           [text]   one a worker
 ///   steps examples    integer  optimiser steps done; training examples seen, repeats counted
 ///   wall_s            s        training, evaluation excluded
 ///   examples_per_s    1/s      examples / wall_s
-///   metrics           object   at the end: train_loss, test_loss (means per example or token, nats),
-///                              test_accuracy (0 to 1), then what the task adds
-///   history           [object] step, examples, wall_s, train_loss, test_loss, test_accuracy, lr; in order of steps
+///   metrics           object   at the end: train_loss (over the history points of the last twentieth of the steps),
+///                              test_loss (means per example or token, nats), test_accuracy (0 to 1), parameters
+///                              (integer), then what the task adds
+///   history           [object] step, examples, wall_s, train_loss, test_loss, test_accuracy, lr; in order of steps,
+///   one
+///                              every (steps / 400)th step, at least 1, and one at every evaluation. train_loss is the
+///                              mean over the steps since the point before, each step's loss taken before its update,
+///                              with label smoothing and dropout; lr is the rate of the point's step
 ///   flops_total       FLOP     exact, by the op records' costs, over all workers
-///   flops_sequential  FLOP     along the longest chain of dependent work
+///   flops_sequential  FLOP     along the longest chain of dependent work, with the examples of a batch and the parts a
+///                              strategy trains apart in parallel (McCandlish et al. 2018). Backprop: of every step,
+///                              forward and backward of one example, and the update
 ///   bytes_sent        bytes    by all ranks, payload only
 ///   per_worker        [object] rank, device, then compute_s + exposed_s + input_s + idle_s = wall_s; comm_s =
 ///                              overlapped_s + exposed_s; peak_bytes: the allocator's live peak
@@ -55,6 +64,7 @@ struct RunRecord {
     double train_loss = kAbsent;
     double test_loss = kAbsent;
     double test_accuracy = kAbsent;
+    std::optional<std::int64_t> parameters = {};
     std::vector<std::pair<std::string, double>> more = {};
   };
   struct Point {

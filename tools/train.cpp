@@ -16,6 +16,7 @@
 #include "lamina/nn/checkpoint.hpp"
 #include "lamina/tools/build_info.hpp"
 #include "lamina/tools/evaluate.hpp"
+#include "lamina/tools/memory_need.hpp"
 #include "lamina/tools/message.hpp"
 #include "lamina/tools/progress.hpp"
 #include "lamina/tools/report/page.hpp"
@@ -52,14 +53,57 @@ RunRecord::Point point_from(const nlohmann::json& j) {
           .lr = number("lr")};
 }
 
+nn::CheckpointStore::Loaded newest_checkpoint(const RunOptions& options, std::string_view what) {
+  std::vector<std::string> skipped;
+  std::optional<nn::CheckpointStore::Loaded> loaded = nn::CheckpointStore::newest(options.checkpoint, &skipped);
+  if (!loaded) {
+    fail<IoError>(what, "no complete checkpoint in {}{}", options.checkpoint,
+                  skipped.empty() ? "" : "; passed over: " + skipped.front());
+  }
+  for (const std::string& reason : skipped) {
+    if (!options.quiet) print_message(fmt::format("passed over a damaged checkpoint: {}", reason));
+  }
+  return std::move(*loaded);
+}
+
+// Runs what reads a manifest's state, which may hold anything.
+template <class F>
+void reading_checkpoint(const RunOptions& options, const nn::CheckpointStore::Loaded& loaded, F&& f) {
+  try {
+    f();
+  } catch (const nlohmann::json::exception& e) {
+    fail<FormatError>("checkpoint", "step {} in {}: its manifest's state is damaged: {}", loaded.step,
+                      options.checkpoint, e.what());
+  }
+}
+
+void take_settings(RunOptions& options, const nn::CheckpointStore::Loaded& loaded, bool same_run) {
+  reading_checkpoint(options, loaded, [&] { restore_settings(options, loaded.state.at("settings"), same_run); });
+}
+
+// Over the last twentieth of the steps: one step's loss is mostly noise, and a whole epoch's begins where it began.
+double final_train_loss(const std::vector<RunRecord::Point>& history, std::int64_t steps) {
+  double sum = 0;
+  std::int64_t count = 0;
+  std::int64_t before = 0;
+  for (const RunRecord::Point& p : history) {
+    if (p.step > steps - std::max<std::int64_t>(steps / 20, 1)) {
+      sum += p.train_loss * static_cast<double>(p.step - before);
+      count += p.step - before;
+    }
+    before = p.step;
+  }
+  return count > 0 ? sum / static_cast<double>(count) : kAbsent;
+}
+
 // One training run: the state between steps and what is done at and between them.
 class Run {
  public:
-  explicit Run(const RunOptions& options);
+  /// `from`: the checkpoint to go on from, if any; its settings are in the options already.
+  Run(const RunOptions& options, std::optional<nn::CheckpointStore::Loaded> from);
   int execute();
 
  private:
-  void resume();
   void restore(const nn::CheckpointStore::Loaded& loaded);
   void require_finite_weights() const;
   void train_step();
@@ -107,8 +151,8 @@ class Run {
   std::optional<Progress> progress_;
 };
 
-Run::Run(const RunOptions& options) : options_(options), dtype_(dtype_from_name(options.dtype)) {
-  device_ = open_device(options);
+Run::Run(const RunOptions& options, std::optional<nn::CheckpointStore::Loaded> from)
+    : options_(options), dtype_(dtype_from_name(options.dtype)) {
   train_set_ = open_split(options, Split::train);
   test_set_ = open_split(options, Split::test);
   if (!(train_set_->input() == test_set_->input())) {
@@ -116,6 +160,8 @@ Run::Run(const RunOptions& options) : options_(options), dtype_(dtype_from_name(
                       name_of(train_set_->input().dtype), to_string(train_set_->input().shape),
                       name_of(test_set_->input().dtype), to_string(test_set_->input().shape));
   }
+  require_memory(options, *train_set_, true);
+  device_ = open_device(options);
   loader_.emplace(
       train_set_, device_,
       LoaderOptions{.batch = options.batch, .drop_last = options.batch <= train_set_->size(), .seed = options.seed});
@@ -132,7 +178,7 @@ Run::Run(const RunOptions& options) : options_(options), dtype_(dtype_from_name(
     if (!file.empty()) AtomicFile probe(file);
   }
   if (!options.checkpoint.empty()) {
-    if (options.resume) resume();
+    if (from) reading_checkpoint(options, *from, [&] { restore(*from); });
     store_.emplace(options.checkpoint, static_cast<int>(options.keep));
     if (const auto newest = store_->newest_step(); newest && !options.resume) {
       fail<ValueError>("--checkpoint",
@@ -150,37 +196,21 @@ Run::Run(const RunOptions& options) : options_(options), dtype_(dtype_from_name(
   }
 }
 
-void Run::resume() {
-  std::vector<std::string> skipped;
-  std::optional<nn::CheckpointStore::Loaded> loaded = nn::CheckpointStore::newest(options_.checkpoint, &skipped);
-  if (!loaded) {
-    fail<IoError>("--resume", "no complete checkpoint in {}{}", options_.checkpoint,
-                  skipped.empty() ? "" : "; passed over: " + skipped.front());
-  }
-  for (const std::string& reason : skipped) {
-    if (!options_.quiet) print_message(fmt::format("passed over a damaged checkpoint: {}", reason));
-  }
-  try {
-    restore(*loaded);
-  } catch (const nlohmann::json::exception& e) {
-    fail<FormatError>("checkpoint", "step {} in {}: its manifest's state is damaged: {}", loaded->step,
-                      options_.checkpoint, e.what());
-  }
-}
-
 void Run::restore(const nn::CheckpointStore::Loaded& loaded) {
   const nlohmann::json& state = loaded.state;
-  const nlohmann::json mine = identity(options_);
-  const nlohmann::json theirs = state.value("identity", nlohmann::json::object());
-  for (const auto& [key, value] : mine.items()) {
-    if (theirs.is_object() && theirs.contains(key) && theirs[key] == value) continue;
-    fail<ValueError>("--resume", "the checkpoint was made with {} {}, this run has {}", key,
-                     theirs.is_object() && theirs.contains(key) ? theirs[key].dump() : "null", value.dump());
-  }
-  const std::int64_t horizon = state.value("total_steps", std::int64_t{0});
-  if (horizon != total_steps_ && !options_.new_horizon) {
-    fail<ValueError>("--resume", "the checkpoint's run is {} steps long, this one {}; --new-horizon allows it", horizon,
-                     total_steps_);
+  const std::int64_t horizon = state.at("total_steps").get<std::int64_t>();
+  const bool length_given = options_.given.contains("epochs") || options_.given.contains("steps");
+  if (total_steps_ != horizon) {
+    if (!length_given) {
+      fail<ValueError>("--resume",
+                       "the checkpoint's run is {} steps long, with the data as it is now {}; --steps says "
+                       "which",
+                       horizon, total_steps_);
+    }
+    if (total_steps_ < loaded.step) {
+      fail<ValueError>("--resume", "the checkpoint is of step {}, this run would end at {}", loaded.step, total_steps_);
+    }
+    if (!options_.quiet) print_message(fmt::format("the run is {} steps long now, it was {}", total_steps_, horizon));
   }
   nn::restore_state(loaded.tensors, *model_, optimizer_.get());
   step_ = first_step_ = saved_step_ = loaded.step;
@@ -222,7 +252,7 @@ void Run::save_checkpoint() {
   for (const RunRecord::Point& p : history_) history.push_back(to_json(p));
   const LoaderPosition at = loader_->position();
   store_->save(step_, nn::state_of(*model_, optimizer_.get()),
-               {{"identity", identity(options_)},
+               {{"settings", settings(options_)},
                 {"total_steps", total_steps_},
                 {"optimizer_steps", optimizer_->steps()},
                 {"position", {{"epoch", at.epoch}, {"batch", at.batch}, {"examples", at.examples}}},
@@ -242,6 +272,7 @@ void Run::train_step() {
   Trace* trace = tracing_;
   TraceSpan step_span(trace, "step", "step", {.step = step_});
   const std::int64_t flops_before = device_.counts().flops;
+  std::int64_t flops_of_batch = 0;  // forward and backward
 
   Batch batch;
   {
@@ -267,6 +298,7 @@ void Run::train_step() {
     }
     TraceSpan backward(trace, "backward", "backward", {.step = step_});
     gradients = tape.backward(loss);
+    flops_of_batch = device_.counts().flops - flops_before;
   }
   {
     TraceSpan span(trace, "update", "update", {.step = step_});
@@ -277,7 +309,8 @@ void Run::train_step() {
   examples_ += size;
   const std::int64_t flops = device_.counts().flops - flops_before;
   flops_ += flops;
-  if (size > 0) flops_sequential_ += static_cast<double>(flops) / static_cast<double>(size);
+  flops_sequential_ += static_cast<double>(flops_of_batch) / static_cast<double>(std::max<std::int64_t>(size, 1)) +
+                       static_cast<double>(flops - flops_of_batch);
   peak_bytes_ = std::max(peak_bytes_, device_.memory().peak_bytes);
   step_s_.push_back(seconds(Clock::now() - start));
   trained_s_ += step_s_.back();
@@ -293,6 +326,13 @@ void Run::evaluate_now() {
 
 int Run::execute() {
   StopSignal signals;
+  if (options_.resume && first_step_ == total_steps_) {
+    if (!options_.quiet) {
+      print_message(fmt::format("the run in {} is finished, at step {}; --epochs or --steps make it longer",
+                                options_.checkpoint, total_steps_));
+    }
+    if (options_.json.empty() && options_.report.empty()) return 0;
+  }
   progress_.emplace(Progress::Options{.style = options_.quiet ? Progress::Style::quiet : Progress::Style::automatic,
                                       .total_steps = total_steps_,
                                       .first_step = first_step_});
@@ -359,11 +399,10 @@ void Run::finish() {
   record.model = options_.model;
   record.data = options_.data;
   record.strategy = options_.strategy;
-  const nlohmann::json shared = identity(options_);
-  for (const auto& [key, value] : shared.items()) {
+  const nlohmann::json in_force = settings(options_);
+  for (const auto& [key, value] : in_force.items()) {
     if (key != "model" && key != "data" && key != "seed") record.options[key] = value;
   }
-  record.options["epochs"] = options_.epochs;
   record.options["threads"] = device_.state()->backend->executor().width();
   record.seed = options_.seed;
   record.workers = 1;
@@ -373,13 +412,13 @@ void Run::finish() {
   const double wall = earlier_s_ + trained_s_ + saved_s_;
   record.wall_s = wall;
   record.examples_per_s = wall > 0 ? static_cast<double>(examples_) / wall : kAbsent;
-  record.metrics.train_loss = history_.empty() ? kAbsent : history_.back().train_loss;
+  record.metrics.train_loss = final_train_loss(history_, step_);
   record.metrics.test_loss = last_.loss;
   record.metrics.test_accuracy = last_.accuracy;
-  record.metrics.more = {{"parameters", static_cast<double>(nn::parameter_count(*model_))}};
+  record.metrics.parameters = nn::parameter_count(*model_);
   record.history = history_;
   record.flops_total = flops_;
-  record.flops_sequential = static_cast<std::int64_t>(flops_sequential_);
+  record.flops_sequential = std::llround(flops_sequential_);
   record.bytes_sent = 0;
   const double input_s = std::min(seconds(loader_->waited()), trained_s_);
   record.per_worker = {{.rank = 0,
@@ -404,7 +443,7 @@ void Run::finish() {
       write_file(options_.report, render_report({&report, 1}));
     }
   }
-  if (options_.quiet) return;
+  if (options_.quiet || first_step_ == total_steps_) return;
   Table table({"model", "parameters", "train loss", "test loss", "test accuracy", "examples/s", "peak memory", "FLOPs",
                "wall"});
   table.add({options_.model, human_count(static_cast<double>(nn::parameter_count(*model_))),
@@ -421,40 +460,38 @@ RunRecord::Build build_info() {
   RunRecord::Build build;
   build.version = kVersion;
   build.git = kGitRevision;
-  build.isa = std::string(name_of(usable_isas(CpuFeatures::read()).front()));
-  if (const char* limit = std::getenv("LAMINA_ISA"); limit != nullptr && *limit != 0) build.isa = limit;
+  const Isa limit = isa_limit();
+  std::vector<Isa> usable = usable_isas(CpuFeatures::read());
+  std::erase_if(usable, [&](Isa isa) { return isa > limit; });
+  build.isa = std::string(name_of(usable.front()));
   return build;
 }
 
-int train(const RunOptions& options) {
-  check(options);
-  return Run(options).execute();
+std::string version_line() {
+  return fmt::format("lamina {}{}", kVersion, *kGitRevision == 0 ? "" : fmt::format(" ({})", kGitRevision));
 }
 
-int eval(RunOptions options, bool model_given, bool data_given) {
-  if (options.checkpoint.empty()) fail<ValueError>("eval", "needs --checkpoint DIR");
-  std::vector<std::string> skipped;
-  const auto loaded = nn::CheckpointStore::newest(options.checkpoint, &skipped);
-  if (!loaded) {
-    fail<IoError>("eval", "no complete checkpoint in {}{}", options.checkpoint,
-                  skipped.empty() ? "" : "; passed over: " + skipped.front());
-  }
-  try {
-    const nlohmann::json saved = loaded->state.value("identity", nlohmann::json::object());
-    if (!model_given) options.model = saved.value("model", options.model);
-    if (!data_given) options.data = saved.value("data", options.data);
-    options.dtype = saved.value("dtype", options.dtype);
-    options.context = saved.value("context", options.context);
-    options.seed = saved.value("seed", options.seed);
-  } catch (const nlohmann::json::exception& e) {
-    fail<FormatError>("checkpoint", "step {} in {}: its manifest's state is damaged: {}", loaded->step,
-                      options.checkpoint, e.what());
+int train(RunOptions options) {
+  std::optional<nn::CheckpointStore::Loaded> from;
+  if (options.resume && !options.checkpoint.empty()) {
+    from = newest_checkpoint(options, "--resume");
+    take_settings(options, *from, true);
   }
   check(options);
-  const Device device = open_device(options);
+  return Run(options, std::move(from)).execute();
+}
+
+int eval(RunOptions options) {
+  if (options.checkpoint.empty()) fail<ValueError>("eval", "needs --checkpoint DIR");
+  const nn::CheckpointStore::Loaded loaded = newest_checkpoint(options, "eval");
+  take_settings(options, loaded, false);
+  options.augment = false;  // the checkpoint's, of training
+  check(options);
   const auto data = open_split(options, Split::test);
+  require_memory(options, *data, false);
+  const Device device = open_device(options);
   const auto model = open_model(options, *data, device);
-  nn::restore_state(loaded->tensors, *model, nullptr);
+  nn::restore_state(loaded.tensors, *model, nullptr);
   const Evaluation e =
       evaluate(*model, *data, device, dtype_from_name(options.dtype), std::max<std::int64_t>(options.batch, 100));
   if (!options.json.empty()) {
@@ -465,15 +502,15 @@ int eval(RunOptions options, bool model_given, bool data_given) {
     record.data = options.data;
     record.seed = options.seed;
     record.devices = {device.name()};
-    record.steps = loaded->step;
+    record.steps = loaded.step;
     record.metrics.test_loss = e.loss;
     record.metrics.test_accuracy = e.accuracy;
     write_file(options.json, record.to_text());
   }
-  if (!std::isfinite(e.loss)) fail<Error>("eval", "the loss of the checkpoint of step {} is {}", loaded->step, e.loss);
+  if (!std::isfinite(e.loss)) fail<Error>("eval", "the loss of the checkpoint of step {} is {}", loaded.step, e.loss);
   if (!options.quiet) {
     Table table({"model", "data", "step", "test loss", "test accuracy", "labels"});
-    table.add({options.model, options.data, std::to_string(loaded->step), fmt::format("{:.6f}", e.loss),
+    table.add({options.model, options.data, std::to_string(loaded.step), fmt::format("{:.6f}", e.loss),
                fmt::format("{:.2f} %", 100 * e.accuracy), std::to_string(e.labels)});
     fmt::print("{}", table.to_text());
   }

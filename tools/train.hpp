@@ -8,12 +8,15 @@ namespace lamina::tools {
 
 /// Trains, writes what the flags ask for, prints a final table unless quiet. Returns the exit code: 0, or 128 + the
 /// signal that ended it (the step was finished and a checkpoint written). Throws lamina::Error.
-int train(const RunOptions& options);
+int train(RunOptions options);
 
 /// `lamina eval`: loads the newest checkpoint of --checkpoint and evaluates it on the test split.
-int eval(RunOptions options, bool model_given, bool data_given);
+int eval(RunOptions options);
 
-/// The part of a record that describes this build and machine.
+/// "lamina 0.1.0 (1a2b3c4)".
+std::string version_line();
+
+/// The part of a record that describes this build and machine. Throws ValueError for an unknown LAMINA_ISA.
 RunRecord::Build build_info();
 
 }  // namespace lamina::tools

@@ -90,7 +90,13 @@ std::vector<std::byte> inflate_all(const std::function<std::span<const std::byte
       member_open = true;
     }
     if (used == out.size()) {
-      out.resize(static_cast<std::size_t>(std::min<std::uint64_t>(limit, 2 * std::uint64_t{out.size()})));
+      const std::uint64_t larger = std::min<std::uint64_t>(limit, 2 * std::uint64_t{out.size()});
+      try {
+        out.resize(static_cast<std::size_t>(larger));
+      } catch (const std::bad_alloc&) {
+        fail<OutOfMemory>("gzip", "{} unpacks to more than {} bytes, and there is no memory for {}", quote(name), used,
+                          larger);
+      }
     }
     const std::uint64_t room = std::min<std::uint64_t>(out.size() - used, std::numeric_limits<uInt>::max());
     stream.next_out = reinterpret_cast<Bytef*>(out.data() + used);

@@ -65,13 +65,6 @@ class CpuBackend final : public Backend {
   std::shared_ptr<Executor> executor_;
 };
 
-Isa isa_from_name(std::string_view name) {
-  for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512}) {
-    if (name_of(isa) == name) return isa;
-  }
-  fail<ValueError>("cpu device", "instruction set '{}' is unknown; known: baseline, avx2, avx512", name);
-}
-
 }  // namespace
 
 Device cpu_device(CpuOptions options) {
@@ -80,14 +73,10 @@ Device cpu_device(CpuOptions options) {
   if (!options.executor) {
     options.executor = std::make_shared<ThreadPool>(options.threads > 0 ? options.threads : available_cpus());
   }
-  if (!options.max_isa) {
-    if (const char* name = std::getenv("LAMINA_ISA"); name != nullptr && *name != 0)
-      options.max_isa = isa_from_name(name);
-  }
   if (options.kernels.empty()) {
     if (const char* names = std::getenv("LAMINA_KERNELS"); names != nullptr) options.kernels = names;
   }
-  auto table = std::make_shared<KernelTable>(cpu_kernel_table(options.max_isa.value_or(Isa::avx512)));
+  auto table = std::make_shared<KernelTable>(cpu_kernel_table(options.max_isa.value_or(isa_limit())));
   table->prefer(options.kernels);
   MemoryPool::Options pool{options.memory_limit, options.cache_memory, options.poison_memory};
   return Device(make_ref<DeviceState>(std::make_unique<CpuBackend>(std::move(options.executor)), pool,

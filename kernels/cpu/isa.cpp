@@ -1,5 +1,9 @@
 #include "lamina/kernels/cpu/isa.hpp"
 
+#include <cstdlib>
+
+#include "lamina/core/error.hpp"
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -47,6 +51,15 @@ std::vector<Isa> usable_isas(const CpuFeatures& features) {
     if (can_run(isa, features)) isas.push_back(isa);
   }
   return isas;
+}
+
+Isa isa_limit() {
+  const char* name = std::getenv("LAMINA_ISA");
+  if (name == nullptr || *name == '\0') return Isa::avx512;
+  for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512}) {
+    if (name_of(isa) == name) return isa;
+  }
+  fail<ValueError>("LAMINA_ISA", "instruction set '{}' is unknown; known: baseline, avx2, avx512", name);
 }
 
 }  // namespace lamina

@@ -22,4 +22,8 @@ bool can_run(Isa isa, const CpuFeatures& features) noexcept;
 /// The instruction sets of `features`, best first; baseline is always among them, wide never.
 std::vector<Isa> usable_isas(const CpuFeatures& features);
 
+/// The best set that the environment's LAMINA_ISA allows; avx512 when it is not set. Throws ValueError for a name that
+/// is not known. Thread-safe but for setenv.
+Isa isa_limit();
+
 }  // namespace lamina

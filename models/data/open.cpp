@@ -18,27 +18,37 @@ namespace lamina {
 
 namespace {
 
-constexpr std::string_view kKnown =
-    "fashion-mnist, cifar10[:FOLDER], idx:FOLDER, text:FILE, "
-    "synthetic[:shape=3x32x32,classes=10,examples=1024,test=128,noise=0.5,seed=0]";
+// A shape as a user gives it: what a Shape cannot hold is a wrong value here.
+Shape shape_of(std::span<const std::int64_t> dims) {
+  try {
+    return Shape(dims);
+  } catch (const ShapeError&) {
+    fail<ValueError>("data synthetic: option shape", "'{}' is not a shape; up to {} dims, below 2^63 elements",
+                     fmt::join(dims, "x"), kMaxRank);
+  }
+}
 
-std::shared_ptr<const Dataset> open_synthetic(std::string_view spec, Split split) {
+SyntheticOptions read_synthetic(NamedOptions& given, Split split) {
   constexpr std::int64_t kMax = std::int64_t{1} << 40;
-  NamedOptions given("data", spec);
   SyntheticOptions options;
   options.split = split;
-  options.shape = Shape(std::span<const std::int64_t>(given.integers("shape", {3, 32, 32})));
+  options.shape = shape_of(given.integers("shape", {3, 32, 32}));
   options.classes = given.integer("classes", options.classes, 1, kMax);
   options.examples = given.integer("examples", options.examples, 1, kMax);
   const std::int64_t test = given.integer("test", (options.examples + 7) / 8, 1, kMax);
   options.noise = given.number("noise", options.noise, 0, 1);
   options.seed = static_cast<std::uint64_t>(given.integer("seed", 0, 0, std::numeric_limits<std::int64_t>::max()));
-  given.finish();
   if (split == Split::test) options.examples = test;
-  return std::make_shared<SyntheticSet>(options);
+  return options;
 }
 
 }  // namespace
+
+std::string known_datasets() {
+  NamedOptions synthetic("data", "synthetic");
+  read_synthetic(synthetic, Split::train);
+  return fmt::format("fashion-mnist, cifar10[:FOLDER], idx:FOLDER, text:FILE, synthetic[:{}]", synthetic.defaults());
+}
 
 std::filesystem::path find_data_folder(std::string_view name, std::string_view file,
                                        const std::filesystem::path& explicit_folder) {
@@ -47,6 +57,10 @@ std::filesystem::path find_data_folder(std::string_view name, std::string_view f
     places.push_back(explicit_folder);
   } else {
     if (const char* root = std::getenv("LAMINA_DATA"); root != nullptr && *root != '\0') {
+      std::error_code error;
+      if (!std::filesystem::is_directory(root, error)) {
+        fail<ValueError>("LAMINA_DATA", "the environment names {}, which is no folder", quote(root));
+      }
       places.push_back(std::filesystem::path(root) / name);
       places.emplace_back(root);
     }
@@ -68,6 +82,9 @@ std::shared_ptr<const Dataset> open_dataset(std::string_view spec, const Dataset
   const std::string_view name = spec.substr(0, colon);
   const std::string_view rest = colon == std::string_view::npos ? "" : spec.substr(colon + 1);
   const bool test = options.split == Split::test;
+  if (!options.folder.empty() && name != "fashion-mnist" && !(name == "cifar10" && rest.empty())) {
+    fail<ValueError>("data", "{} has no use for the data folder {}", quote(spec), quote(options.folder.native()));
+  }
 
   const auto finished = [&](std::shared_ptr<const Dataset> images, const Normalization& normalization) {
     if (!options.augment || test) return images;
@@ -101,9 +118,12 @@ std::shared_ptr<const Dataset> open_dataset(std::string_view spec, const Dataset
     return open_text(rest, {options.split, options.context, options.validation_fraction, options.seed});
   }
   if (name == "synthetic") {
-    return finished(open_synthetic(spec, options.split), Normalization());
+    NamedOptions given("data", spec);
+    const SyntheticOptions synthetic = read_synthetic(given, options.split);
+    given.finish();
+    return finished(std::make_shared<SyntheticSet>(synthetic), Normalization());
   }
-  fail<ValueError>("data", "unknown data set {}; known: {}", quote(spec), kKnown);
+  fail<ValueError>("data", "unknown data set {}; known: {}", quote(spec), known_datasets());
 }
 
 }  // namespace lamina

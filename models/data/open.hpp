@@ -30,13 +30,18 @@ struct DatasetOptions {
 ///   cifar10[:FOLDER]       the binary version
 ///   idx:FOLDER             {train,t10k}-{images-idx3,labels-idx1}-ubyte[.gz]; pixels in [0, 1]
 ///   text:FILE              bytes as tokens
-///   synthetic[:shape=3x32x32,classes=10,examples=1024,test=128,noise=0.5,seed=0]   (defaults; test = examples / 8)
-/// Throws ValueError for any other name, key or value, saying what is allowed; IoError and FormatError for the files.
+///   synthetic[:shape=...]  defaults as known_datasets() has them; test = examples / 8
+/// Throws ValueError for any other name, key or value, saying what is allowed, and for a folder that the set does not
+/// look into; IoError and FormatError for the files.
 /// Reads the environment variable LAMINA_DATA. Thread-safe but for setenv.
 std::shared_ptr<const Dataset> open_dataset(std::string_view spec, const DatasetOptions& options = {});
 
+/// What open_dataset opens, "fashion-mnist, ..., synthetic[:shape=3x32x32,...]" with defaults: for messages and help.
+std::string known_datasets();
+
 /// The folder that has `file`: the explicit folder if one is given (nothing else is tried then), else of
-/// $LAMINA_DATA/NAME, $LAMINA_DATA and /usr/share/datasets/NAME the first. Throws IoError listing the places tried.
+/// $LAMINA_DATA/NAME, $LAMINA_DATA and /usr/share/datasets/NAME the first. Throws IoError listing the places tried,
+/// ValueError when LAMINA_DATA is needed and names no folder.
 std::filesystem::path find_data_folder(std::string_view name, std::string_view file,
                                        const std::filesystem::path& explicit_folder = {});
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "lamina/core/available_memory.hpp"
 #include "lamina/core/error.hpp"
 #include "lamina/core/io/bytes.hpp"
 #include "lamina/core/io/file.hpp"
@@ -27,8 +28,8 @@ Cut cut(std::int64_t length, const std::string& name, const TextOptions& options
   const std::int64_t test_windows = std::max<std::int64_t>((held_out - 1) / context, 1);
   // One window and its last label for each split; written so that no context can overflow.
   if (length < 4 || context > (length - 2) / 2 || test_windows > (length - 2 - context) / context) {
-    fail<ValueError>("text", "{} has {} bytes, too few for a context of {} in training and in held-out text",
-                     quote(name), length, context);
+    fail<FormatError>("text", "{} has {} bytes, too few for a context of {} in training and in held-out text",
+                      quote(name), length, context);
   }
   const std::int64_t train_bytes = length - (test_windows * context + 1);
   return {train_bytes, (train_bytes - 1) / context, test_windows};
@@ -66,7 +67,9 @@ void TextSet::read_example(const Example& example, std::span<std::byte> in, std:
 }
 
 std::shared_ptr<const Dataset> open_text(const std::filesystem::path& path, const TextOptions& options) {
-  return std::make_shared<TextSet>(read_maybe_gzip(path), path.native(), options);
+  // Unpacking holds the text twice while it grows, a split is a copy of its part.
+  const auto most = static_cast<std::uint64_t>(available_memory() / 3);
+  return std::make_shared<TextSet>(read_maybe_gzip(path, std::min(kMaxFileBytes, most)), path.native(), options);
 }
 
 }  // namespace lamina

@@ -27,7 +27,7 @@ struct TextOptions {
 /// lie wherever (seed, example id) says, in the bytes before; an epoch has as many as would fit side by side.
 class TextSet final : public Dataset {
  public:
-  /// Throws ValueError for options outside their ranges or a text too short for one window in each split.
+  /// Throws ValueError for options outside their ranges, FormatError for a text too short for one window in each split.
   TextSet(std::vector<std::byte> text, std::string name, const TextOptions& options);
 
   void read_example(const Example& example, std::span<std::byte> input, std::span<std::byte> label) const override;
@@ -40,7 +40,8 @@ class TextSet final : public Dataset {
   std::uint64_t seed_;
 };
 
-/// A file of any bytes, plain or gzip. Throws IoError, FormatError, ValueError.
+/// A file of any bytes, plain or gzip. Throws IoError, FormatError, ValueError; FormatError for one that is larger, or
+/// unpacks to more, than a third of the memory available, or than kMaxFileBytes.
 std::shared_ptr<const Dataset> open_text(const std::filesystem::path& path, const TextOptions& options);
 
 }  // namespace lamina

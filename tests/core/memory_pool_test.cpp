@@ -169,6 +169,22 @@ TEST_F(MemoryPoolTest, limit) {
   pool.release(small, a.get(), {});
 }
 
+TEST_F(MemoryPoolTest, a_source_without_more_is_not_a_limit_of_zero) {
+  source.capacity = 2048;
+  MemoryPool pool(source, {});
+  const auto x = pool.allocate(2048, a.get());
+  try {
+    pool.allocate(64, a.get());
+    FAIL();
+  } catch (const OutOfMemory& e) {
+    EXPECT_STREQ(
+        e.what(),
+        "memory pool: 64 bytes cannot be allocated; live 2048, cached 0, pending 0, no limit set: the system has "
+        "no more");
+  }
+  pool.release(x, a.get(), {});
+}
+
 TEST_F(MemoryPoolTest, waits_for_pending_blocks_before_it_gives_up) {
   MemoryPool pool(source, {.limit_bytes = 2048});
   const auto x = pool.allocate(2048, a.get());

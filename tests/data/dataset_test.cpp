@@ -227,14 +227,14 @@ TEST(Text, OptionsAndShortTexts) {
   const std::string spec = "text:" + (dir / "t").native();
   EXPECT_EQ(open_dataset(spec, {.context = 4})->size(), 1);
   EXPECT_EQ(open_dataset(spec, {.split = Split::test, .context = 4})->size(), 1);
-  LAMINA_EXPECT_ERROR(open_dataset(spec, {.context = 5}), ValueError, "has 10 bytes, too few for a context of 5");
-  LAMINA_EXPECT_ERROR(open_dataset(spec, {.context = std::int64_t{1} << 62}), ValueError, "too few");
+  LAMINA_EXPECT_ERROR(open_dataset(spec, {.context = 5}), FormatError, "has 10 bytes, too few for a context of 5");
+  LAMINA_EXPECT_ERROR(open_dataset(spec, {.context = std::int64_t{1} << 62}), FormatError, "too few");
   LAMINA_EXPECT_ERROR(open_dataset(spec, {.context = 0}), ValueError, "it is >= 1");
   for (const double fraction : {0.0, 1.0, -0.5, std::nan("")}) {
     LAMINA_EXPECT_ERROR(open_dataset(spec, {.context = 2, .validation_fraction = fraction}), ValueError,
                         "between 0 and 1");
   }
-  LAMINA_EXPECT_ERROR(open_dataset(spec, {.context = 2, .validation_fraction = 0.999}), ValueError, "too few");
+  LAMINA_EXPECT_ERROR(open_dataset(spec, {.context = 2, .validation_fraction = 0.999}), FormatError, "too few");
   LAMINA_EXPECT_ERROR(open_dataset(spec, {.augment = CropFlip{}}), ValueError, "augmentation is for images");
   LAMINA_EXPECT_ERROR(open_dataset("text:/absent.txt"), IoError, "/absent.txt'");
 }
@@ -311,6 +311,15 @@ TEST(OpenDataset, LooksInThePlacesItNames) {
   LAMINA_EXPECT_ERROR(
       find_data_folder("no-such-set", file), IoError,
       "in '" + (dir / "no-such-set").native() + "', '" + dir.path().native() + "', '/usr/share/datasets/no-such-set'");
+  {
+    const Environment absent("LAMINA_DATA", (dir / "absent").native());
+    LAMINA_EXPECT_ERROR(open_dataset("fashion-mnist"), ValueError, "LAMINA_DATA");
+    EXPECT_EQ(open_dataset("synthetic")->size(), 1024) << "looked for nothing";
+  }
+  for (const std::string spec : {"synthetic", "text:/absent.txt", "idx:/absent", "cifar10:/absent"}) {
+    LAMINA_EXPECT_ERROR(open_dataset(spec, {.folder = dir.path()}), ValueError, "no use for the data folder");
+  }
+  const Environment again("LAMINA_DATA", dir.path().native());
   put_idx(dir, k012);
   EXPECT_EQ(open_dataset("fashion-mnist")->size(), 3);
   std::filesystem::create_directory(dir / "fashion-mnist");

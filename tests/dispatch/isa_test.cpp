@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <string>
+
+#include "lamina/core/error.hpp"
+
 namespace lamina {
 namespace {
 
@@ -85,6 +90,22 @@ TEST(Isa, this_machine_agrees_with_the_compiler) {
                       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
   EXPECT_EQ(can_run(Isa::avx512, features), avx512);
 #endif
+}
+
+TEST(Isa, the_environment_sets_a_limit) {
+  const char* outside = std::getenv("LAMINA_ISA");
+  const std::string before = outside != nullptr ? outside : "";
+  ::setenv("LAMINA_ISA", "", 1);
+  EXPECT_EQ(isa_limit(), Isa::avx512);
+  for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512}) {
+    ::setenv("LAMINA_ISA", std::string(name_of(isa)).c_str(), 1);
+    EXPECT_EQ(isa_limit(), isa);
+  }
+  for (const char* wrong : {"nonsense", "wide", "AVX2", " avx2"}) {
+    ::setenv("LAMINA_ISA", wrong, 1);
+    EXPECT_THROW(isa_limit(), ValueError) << wrong;
+  }
+  ::setenv("LAMINA_ISA", before.c_str(), 1);
 }
 
 TEST(Isa, names) {

@@ -149,7 +149,7 @@ TEST(KernelTable, instruction_set_limit) {
     EXPECT_EQ(best_of(cpu_device({.threads = 1})), usable_isas(CpuFeatures::read()).front());
   }
   const Environment isa("LAMINA_ISA", "sse9");
-  EXPECT_EQ(message_of({.threads = 1}), "cpu device: instruction set 'sse9' is unknown; known: baseline, avx2, avx512");
+  EXPECT_EQ(message_of({.threads = 1}), "LAMINA_ISA: instruction set 'sse9' is unknown; known: baseline, avx2, avx512");
 }
 
 TEST(CpuDevice, options_outside_their_range) {

@@ -39,5 +39,15 @@ TEST(LrSchedule, BadTextNamesWhatIsAllowed) {
   }
 }
 
+TEST(LrSchedule, TheListHasEveryOptionWithItsDefault) {
+  const std::vector<std::string> all = lr_schedules();
+  EXPECT_EQ(all.size(), 4u);
+  for (const std::string& text : all) {
+    const LrSchedule listed = parse_lr_schedule(text, 2, 60);
+    const LrSchedule plain = parse_lr_schedule(text.substr(0, text.find(':')), 2, 60);
+    for (int step = 0; step < 60; ++step) EXPECT_EQ(listed.at(step), plain.at(step)) << text;
+  }
+}
+
 }  // namespace
 }  // namespace lamina::nn

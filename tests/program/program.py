@@ -1,8 +1,11 @@
 """End-to-end tests of the lamina program: program.py PROGRAM SUITE. Standard library only."""
 import fcntl
+import gzip
 import json
 import os
 import random
+import re
+import resource
 import shutil
 import signal
 import stat
@@ -65,7 +68,7 @@ def errors(folder):
     expect_error(2, ["known", "train"])
     expect_error(1, ["fashion-mnist"], "train", "--data-dir", folder + "/none")
     expect_error(1, [folder], "train", "--data", f"text:{folder}/none")
-    expect_error(1, ["loss is"], *train, "--lr", "1e30", "--momentum", "0", "--steps", "50")
+    expect_error(1, ["loss is"], "train", *SMALL, "--lr", "1e30", "--momentum", "0", "--steps", "50")
     expect_error(1, ["no complete checkpoint"], *train, "--checkpoint", folder, "--resume")
     expect_error(1, [folder], *train, "--json", folder + "/none/run.json")
     expect_error(2, ["there is no op"], "ops", "nosuch")
@@ -92,8 +95,110 @@ def errors(folder):
         with open(record, "w") as file:
             file.write(text)
         expect_error(1, [record], "report", record, "--out", os.path.join(folder, "page.html"))
-    for help_of in ([], ["train"], ["eval"], ["report"]):
-        check(run(*help_of, "--help").returncode == 0, f"{help_of} --help")
+
+
+def help_texts(folder):
+    """What --help and --version say is what the program does."""
+    for command in ([], ["train"], ["eval"], ["report"]):
+        check(run(*command, "--help").returncode == 0, f"{command} --help")
+    version = run("--version")
+    check(version.returncode == 0 and re.fullmatch(r"lamina \d+\.\d+\.\d+.*\n", version.stdout), f"--version: {version}")
+    train = run("train", "--help").stdout
+    # Every model with its options: each name and default it lists is accepted, and is the default.
+    entries = re.findall(r"^  (\w+(?:, \w+)*)\n      ([\w=.,]+)\n", train, re.M)
+    names = [name for group, _ in entries for name in group.split(", ")]
+    check(names == run("train", "--model", "nosuch", *DATA).stderr.split("known: ")[1].strip().split(", "), f"{names}")
+    small = os.path.join(folder, "small.txt")
+    with open(small, "w") as file:
+        file.write("a text of some words; " * 60)
+    listed = re.search(r"synthetic\[:(.*)\]", train).group(1)
+    plain = {}
+    for group, defaults in entries:
+        name = group.split(", ")[0]
+        data = f"text:{small}" if name == "transformer" else "synthetic"
+        for spec in (name, f"{name}:{defaults}"):
+            record = os.path.join(folder, "record.json")
+            result = run("train", "--model", spec, "--data", data, "--steps", "0", "--epochs", "0", "--json", record,
+                         "--quiet")
+            check(result.returncode == 2 and "--steps" in result.stderr, f"both lengths: {result}")
+            result = run("train", "--model", spec, "--data", data, "--epochs", "0", "--json", record, "--quiet")
+            check(result.returncode == 0, f"{spec}: {result.stderr}")
+            plain.setdefault(name, []).append(json.load(open(record))["metrics"])
+    check(all(a == b for a, b in plain.values()), f"defaults listed are not those in force: {plain}")
+    for key in ("shape=3x32x32", "classes=10", "examples=1024", "test=128"):
+        check(key in listed, f"{key} is not in the help of synthetic: {listed}")
+    check(run("train", "--model", "mlp:widths=4x1", "--data", f"synthetic:{listed}", "--epochs", "0", "--quiet")
+          .returncode == 0, "the defaults of synthetic")
+    for schedule in re.findall(r"^  (\w+:warmup=\S+)$", train, re.M):
+        check(run("train", *SMALL, "--epochs", "0", "--lr-schedule", schedule).returncode == 0, schedule)
+    # The values of an evaluation are the checkpoint's.
+    evaluation = run("eval", "--help").stdout
+    for flag in ("--model", "--dtype", "--seed", "--context", "=fashion-mnist", "=64"):
+        check(flag not in evaluation, f"eval --help has {flag}")
+
+
+def ignored(folder):
+    """A flag or an environment variable that would have no effect is refused, never ignored."""
+    train = ["train", *SMALL, "--steps", "1"]
+    expect_error(2, ["--dtype"], "eval", "--checkpoint", folder, "--dtype", "f64")
+    expect_error(2, ["--model"], "eval", "--checkpoint", folder, "--model", "mlp")
+    expect_error(2, ["no use", "/none"], *train, "--data-dir", "/none")
+    for flag, value in (("--keep", "3"), ("--checkpoint-every", "3")):
+        expect_error(2, [flag, "--checkpoint"], *train, flag, value)
+    expect_error(2, ["--momentum", "sgd", "adamw"], *train, "--optimizer", "adamw", "--momentum", "0.5")
+    expect_error(2, ["--context", "text"], *train, "--context", "64")
+    expect_error(2, ["--epochs", "--steps"], *train, "--epochs", "3")
+    none = os.path.join(folder, "none")
+    expect_error(2, ["LAMINA_DATA", none], "train", env={**os.environ, "LAMINA_DATA": none})
+    for command in (["info"], ["ops"], train):
+        expect_error(2, ["LAMINA_ISA", "nonsense", "avx2"], *command, env={**os.environ, "LAMINA_ISA": "nonsense"})
+
+
+def sizes(folder):
+    """Sizes that cannot be: a wrong value is usage, a file that is wrong is not, and what no machine holds is refused
+    with bytes needed and available before anything is allocated."""
+    expect_error(2, ["option shape", "2^63"], "train", "--model", "mlp", "--data", f"synthetic:shape={2**40}x{2**40}")
+    expect_error(2, ["option shape"], "train", "--model", "mlp", "--data", "synthetic:shape=1x1x1x1x1x1x1x1x2")
+    text = os.path.join(folder, "text")
+    with open(text, "wb") as file:
+        file.write(b"0123456789" * 100)
+    expect_error(2, ["context", "64", "128"], "train", "--model", "transformer:context=64", "--data", f"text:{text}")
+    for content in (b"", b"short"):
+        short = os.path.join(folder, "short")
+        with open(short, "wb") as file:
+            file.write(content)
+        expect_error(1, [f"has {len(content)} bytes", "too few"], "train", "--model", "transformer", "--data",
+                     f"text:{short}")
+
+    # A process of 1 GiB, so that the machine does not matter. Under a sanitizer none starts.
+    def limit():
+        resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))
+
+    if run("--version", preexec_fn=limit).returncode != 0:
+        return
+
+    def limited(code, words, *arguments):
+        began = time.monotonic()
+        line = expect_error(code, words, *arguments, timeout=60, preexec_fn=limit)
+        check(time.monotonic() - began < 20, f"{arguments}: took its time")
+        return line
+
+    for arguments in (["--model", "resnet8:width=4096", "--data", "synthetic"],
+                      ["--model", "transformer:width=16777216", "--data", f"text:{text}"],
+                      ["--model", "mlp:widths=16777216x3", *DATA, "--optimizer", "adam"],
+                      ["--model", "mlp:widths=1x1", "--data", f"synthetic:shape={2**31}"]):
+        line = limited(1, ["needs at least", "available"], "train", *arguments)
+        needed, available = [int(n) for n in re.findall(r"\b(\d+) bytes|available are (\d+)", line) for n in n if n]
+        check(needed > 2**30 > available > 2**28, f"{arguments}: {needed} and {available} bytes")
+    check(run("train", *SMALL, "--model", "mlp:widths=1x1", "--data", f"synthetic:shape=4,classes=4,examples={2**40},test=4",
+              "--steps", "2").returncode == 0, "a large set that needs no memory")
+    bomb = os.path.join(folder, "bomb.gz")
+    with gzip.open(bomb, "wb", compresslevel=1) as file:
+        for _ in range(64):
+            file.write(bytes(2**24))
+    line = limited(1, [bomb, "unpacks to more than", "bytes allowed"], "train", "--model", "transformer", "--data",
+                   f"text:{bomb}")
+    check(2**27 < int(re.search(r"the (\d+) bytes allowed", line).group(1)) < 2**30, line)
 
 
 def idx_set(folder, labels, test_labels):
@@ -214,8 +319,75 @@ def files(folder):
     check(run("report", paths["run.json"], paths["run.json"], "--out", both).returncode == 0, "report of two")
     expect_error(2, ["model"], "train", *SMALL[2:], "--model", "mlp:widths=8x1", "--checkpoint",
                  os.path.join(folder, "c"), "--resume", "--epochs", "2")
-    expect_error(2, ["--new-horizon"], "train", *SMALL, "--checkpoint", os.path.join(folder, "c"), "--resume",
-                 "--epochs", "3")
+
+
+def record(folder):
+    """The record has what was in force, and nothing else."""
+    def recorded(*arguments):
+        file = os.path.join(folder, "record.json")
+        result = run("train", *SMALL, *arguments, "--json", file)
+        check(result.returncode == 0, result.stderr)
+        return json.load(open(file))
+
+    sgd, adam = recorded("--epochs", "2"), recorded("--steps", "5", "--optimizer", "adam")
+    check(sgd["options"]["epochs"] == 2 and "steps" not in sgd["options"], f"epochs: {sgd['options']}")
+    check(adam["options"]["steps"] == 5 and "epochs" not in adam["options"], f"steps: {adam['options']}")
+    check(sgd["options"]["momentum"] == 0.9 and "momentum" not in adam["options"] and "nesterov" not in adam["options"],
+          "momentum belongs to sgd")
+    for key in ("context", "keep", "checkpoint-every", "data-dir"):
+        check(key not in sgd["options"], f"{key} was not in force")
+    check("keep" in recorded("--epochs", "1", "--checkpoint", os.path.join(folder, "c"))["options"], "keep")
+    parameters = sgd["metrics"]["parameters"]
+    check(type(parameters) is int and parameters == 64 * 16 + 16 + 16 * 4 + 4, f"parameters: {parameters!r}")
+    # Of every step the chain is one example's forward and backward, and the update: a batch of one has no other work.
+    one = recorded("--steps", "6", "--batch", "1")
+    check(one["flops_sequential"] == one["flops_total"], f"a batch of one: {one['flops_sequential']}")
+    many = recorded("--steps", "6", "--batch", "64")
+    check(abs(many["flops_sequential"] - one["flops_total"]) < 0.02 * one["flops_total"],
+          f"a batch of 64: {many['flops_sequential']}, one example {one['flops_total']}")
+    # Means since the point before: together they are the mean over the run.
+    every = recorded("--steps", "12", "--eval-every", "1")["history"]
+    thinned = recorded("--steps", "1200", "--eval-every", "1200")["history"]
+    check([p["step"] for p in thinned] == list(range(3, 1201, 3)), "a point every (steps / 400)th step")
+    mean = sum(p["train_loss"] for p in every[:3]) / 3
+    check(abs(thinned[0]["train_loss"] - mean) < 1e-12, f"train_loss: {thinned[0]['train_loss']} and {mean}")
+    long_run = recorded("--steps", "60", "--eval-every", "1", "--lr", "0.001")
+    mean = sum(p["train_loss"] for p in long_run["history"][-3:]) / 3
+    check(abs(long_run["metrics"]["train_loss"] - mean) < 1e-12, "train_loss at the end: the last twentieth")
+
+
+def resume_settings(folder):
+    """A resumed run has the checkpoint's settings without its flags; what would make it another run is refused."""
+    flags = ["--optimizer", "adam", "--lr", "0.01", "--lr-schedule", "cosine", "--weight-decay", "0.1", "--clip", "2",
+             "--label-smoothing", "0.1", "--augment", "--eval-every", "5", "--dtype", "f64"]
+    train = ["train", *SMALL, *flags]
+    whole, halves = os.path.join(folder, "whole"), os.path.join(folder, "halves")
+    check(run(*train, "--steps", "40", "--checkpoint", whole, "--checkpoint-every", "10").returncode == 0, "whole")
+    shutil.copytree(whole, halves)
+    for name in os.listdir(halves):
+        if "00000040" in name:
+            os.remove(os.path.join(halves, name))
+    again = ["train", "--checkpoint", halves, "--resume"]
+    for flag, value, theirs in (("--lr", "0.02", "0.01"), ("--batch", "16", "32"), ("--seed", "4", "3"),
+                                ("--optimizer", "sgd", "adam"), ("--dtype", "f32", "f64"), ("--clip", "1", "2.0"),
+                                ("--model", "mlp", "widths=16x1"), ("--data", "synthetic", "shape=1x8x8"),
+                                ("--lr-schedule", "linear", "cosine"), ("--label-smoothing", "0.2", "0.1")):
+        expect_error(2, ["--resume", flag, value, theirs], *again, flag, value)
+    record = os.path.join(folder, "record.json")
+    result = run(*again, "--lr", "0.01", "--json", record)
+    check(result.returncode == 0 and "finished" not in result.stderr, f"resumed: {result.stderr}")
+    check(newest_tensors(halves) == newest_tensors(whole), "resumed without flags: other weights")
+    options = json.load(open(record))["options"]
+    check(options["steps"] == 40 and options["optimizer"] == "adam" and options["eval-every"] == 5, f"{options}")
+    # A run that is finished says so, and can be made longer but not shorter.
+    result = run(*again)
+    check(result.returncode == 0 and result.stdout == "" and result.stderr.count("\n") == 1
+          and "finished" in result.stderr, f"a finished run: {result}")
+    expect_error(2, ["40", "20"], *again, "--steps", "20")
+    result = run(*again, "--epochs", "6")
+    check(result.returncode == 0 and "48 steps" in result.stderr, f"longer: {result}")
+    check(newest_tensors(halves)[0] == "step-00000048.safetensors", "longer")
+    check(run("eval", "--checkpoint", halves).returncode == 0, "eval of an augmented run in f64")
 
 
 def resume(folder):
@@ -341,15 +513,14 @@ def values(folder):
     # A manifest whose state is of other types.
     manifest = os.path.join(diverged, "step-00000000.json")
     good = json.load(open(manifest))
-    for key in ("identity", "position", "history", "total_steps", "isa", "wall_s", "optimizer_steps"):
+    for key in ("settings", "position", "history", "total_steps", "isa", "wall_s", "optimizer_steps"):
         for wrong in (None, [], "x", {"a": 1}):
             if (key, wrong) in (("history", []),) or type(good["state"].get(key)) is type(wrong):
                 continue
             damaged = json.loads(json.dumps(good))
             damaged["state"][key] = wrong
             json.dump(damaged, open(manifest, "w"))
-            result = run("train", *SMALL, "--steps", "1", "--lr", "1e30", "--checkpoint", diverged, "--resume",
-                         "--new-horizon")
+            result = run("train", *SMALL, "--steps", "1", "--lr", "1e30", "--checkpoint", diverged, "--resume")
             line = result.stderr.strip()
             check(result.returncode in (1, 2) and line.startswith("lamina:") and "\n" not in line
                   and ("checkpoint" in line or "--resume" in line or "not finite" in line), f"state {key} = {wrong}: {line}")
@@ -364,6 +535,7 @@ def values(folder):
 
 
 with tempfile.TemporaryDirectory() as temporary:
-    {"errors": errors, "files": files, "full_disk": full_disk, "labels": labels, "outputs": outputs, "resume": resume,
-     "threads": threads, "values": values}[sys.argv[2]](temporary)
+    {"errors": errors, "files": files, "full_disk": full_disk, "help": help_texts, "ignored": ignored,
+     "labels": labels, "outputs": outputs, "record": record, "resume": resume, "resume_settings": resume_settings,
+     "sizes": sizes, "threads": threads, "values": values}[sys.argv[2]](temporary)
 sys.exit(1 if failures else 0)

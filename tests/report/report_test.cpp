@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
+#include <set>
 
 namespace lamina::tools {
 namespace {
@@ -84,6 +86,51 @@ TEST(Report, TwoRunsShareTheCharts) {
   EXPECT_EQ(count(html, "<tr class=\"differs\"><th>strategy</th>"), 1u);
 }
 
+TEST(Report, TheBetterOneIsMarkedOnlyWhereRunsCanBeCompared) {
+  const auto marked = [](const std::function<void(RunRecord&)>& change) {
+    std::vector<RunReport> runs = {example(100), example(100, "gpipe")};
+    for (RunReport& run : runs) {
+      run.record.examples = 12800;
+      run.record.metrics = {.test_loss = 0.5, .test_accuracy = 0.8};
+    }
+    RunRecord& second = runs[1].record;
+    second.metrics = {.test_loss = 0.4, .test_accuracy = 0.9};
+    second.examples_per_s = 7000;
+    second.measured.peak_bytes = 3 << 20;
+    second.flops_total = 5'000'000'000'000;
+    second.wall_s = 30;
+    change(second);
+    return count(render_report(runs), "<div class=\"many best\"");
+  };
+  EXPECT_EQ(marked([](RunRecord&) {}), 6u);
+  EXPECT_EQ(marked([](RunRecord& r) { r.examples = 100; }), 4u);   // wall time and compute of other amounts of work
+  EXPECT_EQ(marked([](RunRecord& r) { r.model = "other"; }), 2u);  // accuracy and loss remain
+  EXPECT_EQ(marked([](RunRecord& r) { r.data = "other"; }), 0u);
+  EXPECT_EQ(marked([](RunRecord& r) { r.wall_s = 41.3; }), 5u);  // nobody is better than an equal
+}
+
+TEST(Report, ALossIsNamed) {
+  RunReport run = example(20);
+  EXPECT_NE(render_report(std::vector{run}).find(">Test loss<"), std::string::npos);
+  for (RunRecord::Point& p : run.record.history) p.test_loss = kAbsent;
+  const std::string html = render_report(std::vector{run});
+  EXPECT_EQ(html.find(">Test loss<"), std::string::npos);
+  EXPECT_NE(html.find(">Training loss<"), std::string::npos);
+}
+
+// Charts of one page have one x axis: what is measured at the end only does not get a range of its own.
+TEST(Report, ChartsShareTheirRange) {
+  for (const int points : {10, 100, 1000}) {
+    const std::string html = render_report(std::vector{example(points)});
+    int charts = 0;
+    for (std::size_t at = 0; (at = html.find("class=\"plot\"", at)) != std::string::npos; ++at, ++charts) {
+      const std::string chart = html.substr(at, html.find("</svg></figure>", at) - at);
+      EXPECT_EQ(count(chart, "text-anchor=\"middle\">0</text>"), 1u) << "no origin, with " << points;
+    }
+    EXPECT_EQ(charts, 4) << points;
+  }
+}
+
 TEST(Report, EqualRunsGetDifferentNames) {
   const std::vector<RunReport> runs = {example(3), example(3)};
   const std::string html = render_report(runs);
@@ -157,6 +204,33 @@ TEST(Report, TimelineShowsAFewTypicalSteps) {
   const std::string html2 = render_report(std::vector{stepless});
   expect_sound(html2);
   EXPECT_NE(html2.find("2500 later events were dropped"), std::string::npos);
+}
+
+// No two kinds of work in a timeline look alike, whatever they are called; nor like a run.
+TEST(Report, TimelineColorsTellKindsApart) {
+  for (const char* unknown : {"", "loss", "sampling"}) {
+    Trace trace;
+    const int lane = trace.lane(0, "compute");
+    const std::string kinds[] = {"step", "input",    "forward",    "backward", "update",
+                                 "op",   "evaluate", "checkpoint", unknown};
+    std::int64_t at = 0;
+    for (const std::string& kind : kinds) {
+      trace.span(trace.intern("x"), trace.intern(kind), at, at + 1000, {.step = 1}, lane);
+      at += 2000;
+    }
+    RunReport run;
+    run.trace = trace.snapshot();
+    const std::string html = render_report(std::vector{run, run});
+    const std::string section =
+        html.substr(html.find("<h2>Timeline"), html.find("<h2>Configuration") - html.find("<h2>Timeline"));
+    const std::string legend = section.substr(0, section.find("</div>"));
+    std::set<std::string> colors;
+    for (std::size_t i = 0; (i = legend.find("<i class=\"", i)) != std::string::npos; ++i) {
+      colors.insert(legend.substr(i, legend.find('>', i) - i));
+    }
+    EXPECT_EQ(colors.size(), std::size(kinds)) << unknown;
+    EXPECT_EQ(count(legend, "<i "), std::size(kinds)) << "the run's own colour is not in the card";
+  }
 }
 
 TEST(OpTimes, LeavesOutWhatIsInside) {

@@ -33,7 +33,7 @@ RunRecord full() {
   r.examples = 1280;
   r.wall_s = 1.5;
   r.examples_per_s = 853.3;
-  r.metrics = {0.5, 0.6, 0.8, {{"perplexity", 3.5}}};
+  r.metrics = {0.5, 0.6, 0.8, 1108, {{"perplexity", 3.5}}};
   r.history = {{1, 128, 0.1, 2.3, kAbsent, kAbsent, 0.1}, {2, 256, 0.2, 2.2, 2.1, 0.3, 0.1}};
   r.flops_total = 1000;
   r.flops_sequential = 500;
@@ -56,8 +56,9 @@ TEST(RunRecord, HasEveryKeyOfTheSchemaEvenWhenEmpty) {
     EXPECT_EQ(keys(json["build"]), (std::vector<std::string>{"version", "git", "compiler", "isa"}));
     EXPECT_EQ(keys(json["predicted"]), (std::vector<std::string>{"step_s", "peak_bytes"}));
     EXPECT_EQ(keys(json["measured"]), (std::vector<std::string>{"step_s", "peak_bytes"}));
-    for (const char* metric : {"train_loss", "test_loss", "test_accuracy"})
+    for (const char* metric : {"train_loss", "test_loss", "test_accuracy", "parameters"})
       EXPECT_TRUE(json["metrics"].contains(metric));
+    EXPECT_FALSE(json["metrics"]["parameters"].is_number_float());
     for (const Json& p : json["history"]) {
       EXPECT_EQ(keys(p), (std::vector<std::string>{"step", "examples", "wall_s", "train_loss", "test_loss",
                                                    "test_accuracy", "lr"}));

@@ -110,7 +110,7 @@ std::string line_chart(const LineChart& chart) {
   if (drawn.empty()) return out + "<p class=\"none\">nothing recorded</p></figure>";
 
   const Range ys = y_range(drawn);
-  if (xs.lo > 0 && xs.lo < 0.1 * xs.hi) xs.lo = 0;  // training starts at nothing; only a resumed run does not
+  if (chart.x_range) xs = {chart.x_range->first, chart.x_range->second};
   const Axis y = Axis::make(ys.lo, ys.hi, std::max(3, static_cast<int>(chart.height / 60)), chart.y_format, log);
 
   double left = 0;

@@ -1,7 +1,9 @@
 // Line charts as inline SVG, readable without a script. Pure functions; thread-safe. All text given is escaped here.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lamina/tools/chart/labels.hpp"
@@ -16,6 +18,7 @@ struct LineChart {
   std::string x_label = {};
   std::string note = {};  ///< small, beside the title
   std::vector<Series> series = {};
+  std::optional<std::pair<double, double>> x_range = {};  ///< what charts beside each other share; empty: the data's
   YScale scale = YScale::automatic;
   NumberFormat y_format = NumberFormat::plain;
   double width = 540;  ///< units of the drawing, about CSS pixels

@@ -44,6 +44,9 @@ double text_width(std::string_view text) {
   return char_width * static_cast<double>(display_width(text));
 }
 
-std::string color_class(int color) { return color < 0 ? "mute" : fmt::format("c{}", color % kChartColors); }
+std::string color_class(int color) {
+  if (color == kFrame) return "frame";
+  return color < 0 ? "mute" : fmt::format("c{}", color % kChartColors);
+}
 
 }  // namespace lamina::tools

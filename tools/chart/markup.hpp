@@ -1,5 +1,5 @@
-// Pieces of HTML and SVG, as all charts and the page write them. Colours are classes (c0 to c7, mute) that the page's
-// style sheet defines, so that a chart follows the light or dark scheme. Pure functions; thread-safe.
+// Pieces of HTML and SVG, as all charts and the page write them. Colours are classes (c0 to c7, mute, frame) that the
+// page's style sheet defines, so that a chart follows the light or dark scheme. Pure functions; thread-safe.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,7 +13,8 @@
 namespace lamina::tools {
 
 inline constexpr int kChartColors = 8;
-inline constexpr int kMuted = -1;  ///< the grey, in place of a colour's number
+inline constexpr int kMuted = -1;  ///< the light grey, in place of a colour's number: nothing happens
+inline constexpr int kFrame = -2;  ///< the dark grey: what only encloses other work
 
 /// Appends what fmt::format would return.
 template <class... A>

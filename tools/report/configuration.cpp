@@ -43,6 +43,7 @@ std::string configuration_section(Runs runs, const Names& names) {
   row("seed", [&](const RunRecord& r) { return whole(r.seed); });
   row("steps", [&](const RunRecord& r) { return whole(r.steps); });
   row("examples", [&](const RunRecord& r) { return whole(r.examples); });
+  row("parameters", [&](const RunRecord& r) { return whole(r.metrics.parameters); });
   row("bytes sent",
       [](const RunRecord& r) { return r.bytes_sent ? human_bytes(number(r.bytes_sent)) : std::string(); });
   Names more;

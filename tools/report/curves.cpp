@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -34,6 +35,24 @@ Series series_of(const RunRecord& r, double RunRecord::Point::*member, bool by_e
   return s;
 }
 
+// Of all charts, so that what happened at one time stands at one place.
+std::optional<std::pair<double, double>> common_range(Runs runs, bool by_examples) {
+  std::optional<std::pair<double, double>> range;
+  for (const RunReport& run : runs) {
+    for (const RunRecord::Point& p : run.record.history) {
+      const auto x = static_cast<double>(by_examples ? p.examples : p.step);
+      if (!range) range.emplace(x, x);
+      range->first = std::min(range->first, x);
+      range->second = std::max(range->second, x);
+    }
+  }
+  // Training starts at nothing; only a record of a part of a run does not.
+  if (range && (range->first < 0.25 * range->second || range->first == range->second)) {
+    range->first = std::min(range->first, 0.0);
+  }
+  return range;
+}
+
 }  // namespace
 
 std::string curves_section(Runs runs, const Names& names) {
@@ -42,9 +61,15 @@ std::string curves_section(Runs runs, const Names& names) {
     return h.empty() || std::ranges::any_of(h, [](const auto& p) { return p.examples > 0; });
   });
   const std::string x_label = by_examples ? "examples" : "steps";
+  const auto x_range = common_range(runs, by_examples);
   std::vector<LineChart> charts;
   const auto chart = [&](std::string title, double RunRecord::Point::*member, NumberFormat format) {
-    LineChart c{.title = std::move(title), .x_label = x_label, .note = {}, .series = {}, .y_format = format};
+    LineChart c{.title = std::move(title),
+                .x_label = x_label,
+                .note = {},
+                .series = {},
+                .x_range = x_range,
+                .y_format = format};
     for (std::size_t i = 0; i < runs.size(); ++i) {
       c.series.push_back(series_of(runs[i].record, member, by_examples, names[i], color_of(i)));
       c.series.back().smooth = member == &RunRecord::Point::train_loss;

@@ -68,9 +68,10 @@ int color_of(std::size_t run) { return static_cast<int>(run % kChartColors); }
 
 std::string chip(std::size_t run) { return fmt::format("<i class=\"c{}\"></i>", color_of(run)); }
 
-std::string run_heading(Runs runs, const Names& names, std::size_t run, std::string_view what) {
+std::string run_heading(Runs runs, const Names& names, std::size_t run, std::string_view what, Colors colors) {
   if (runs.size() == 1) return fmt::format("<h3>{}</h3>", escape_html(what));
-  return fmt::format("<h3>{} {} <small>{}</small></h3>", chip(run), escape_html(names[run]), escape_html(what));
+  return fmt::format("<h3>{}{} <small>{}</small></h3>", colors == Colors::runs ? chip(run) + " " : "",
+                     escape_html(names[run]), escape_html(what));
 }
 
 }  // namespace lamina::tools

@@ -29,7 +29,9 @@ std::string common_parts(Runs runs);
 int color_of(std::size_t run);
 /// HTML: the run's colour.
 std::string chip(std::size_t run);
-/// HTML: the heading of a card about one run; one alone needs no name.
-std::string run_heading(Runs runs, const Names& names, std::size_t run, std::string_view what);
+/// HTML: the heading of a card about one run; one alone needs no name. Its colour is left out of a card in which
+/// colours mean kinds of work.
+enum class Colors { runs, work };
+std::string run_heading(Runs runs, const Names& names, std::size_t run, std::string_view what, Colors colors);
 
 }  // namespace lamina::tools

@@ -13,7 +13,7 @@ inline constexpr std::string_view kReportStyle = R"css(
 --faint:#1d2430;--grid:#232a36;--base:#465062;--c0:#7ba4ff;--c1:#ff9d57;--c2:#3fcfbd;--c3:#ecc148;--c4:#b995ff;
 --c5:#ff82b2;--c6:#86d05c;--c7:#93abc8;--mute:#3d4757;--bar-ink:#0e1117;--tip:#e9edf4;--tip-ink:#11151d}}
 .c0{--c:var(--c0)}.c1{--c:var(--c1)}.c2{--c:var(--c2)}.c3{--c:var(--c3)}.c4{--c:var(--c4)}.c5{--c:var(--c5)}
-.c6{--c:var(--c6)}.c7{--c:var(--c7)}.mute{--c:var(--mute)}
+.c6{--c:var(--c6)}.c7{--c:var(--c7)}.mute{--c:var(--mute)}.frame{--c:var(--base)}
 *{box-sizing:border-box}
 body{margin:0;background:var(--page);color:var(--ink);font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",
 Arial,sans-serif;-webkit-text-size-adjust:100%}
@@ -58,10 +58,13 @@ text.value{fill:var(--c);font-weight:600}
 .bars .who{max-width:230px;overflow-wrap:anywhere}.bars .end{color:var(--soft);font-variant-numeric:tabular-nums;text-align:right;white-space:nowrap}
 .timeline{overflow-x:auto}.timeline>svg{min-width:760px}
 .timeline g rect{fill:var(--c)}.timeline g.axis rect.lane{fill:var(--faint)}
-.timeline g text{fill:var(--bar-ink);font-size:10.5px;pointer-events:none}
+.timeline g text{fill:var(--bar-ink);font-size:10.5px;pointer-events:none}.timeline g.frame text{fill:var(--ink)}
 .timeline g.axis text{fill:var(--soft);font-size:12px}.timeline g.axis text.group{fill:var(--ink);font-weight:600}
 .timeline .mark{stroke:var(--ink);stroke-width:1;stroke-dasharray:2 3;opacity:.55}.timeline .marked{font-size:11.5px}
-.scroll{overflow-x:auto}
+.scroll{overflow-x:auto;background:linear-gradient(90deg,var(--card) 40%,transparent) 0 0/28px 100%,linear-gradient(270deg,var(--card) 40%,
+transparent) 100% 0/28px 100%,linear-gradient(90deg,var(--mute),transparent) 0 0/12px 100%,linear-gradient(270deg,var(--mute),transparent) 100% 0/12px 100%;
+background-repeat:no-repeat;background-attachment:local,local,scroll,scroll}
+.scroll td{min-width:8ch}.scroll td.n{min-width:0}
 table{border-collapse:collapse;width:100%;font-size:13.5px;font-variant-numeric:tabular-nums}
 th,td{text-align:left;padding:6px 14px 6px 0;border-bottom:1px solid var(--edge);vertical-align:top}
 tr:last-child td,tr:last-child th{border-bottom:0}
@@ -86,7 +89,8 @@ border-radius:8px;padding:7px 10px;white-space:nowrap;font-variant-numeric:tabul
 .on-narrow{display:block}.on-broad{display:none}.bars{grid-template-columns:1fr max-content;gap:0 10px}.bars svg{grid-column:1/-1;order:1;margin-bottom:8px}
 .bars .row{display:grid;grid-column:1/-1;grid-template-columns:subgrid}}
 @media (max-width:480px){.cards{grid-template-columns:repeat(2,1fr);gap:10px}.card{padding:14px}.cards .big{font-size:21px}
-h1{font-size:21px}.chart text{font-size:15px}.share,.bar{display:none}}
+h1{font-size:21px}.chart text{font-size:15px}}
+@media (max-width:600px){.share,.bar{display:none}td,th{padding-right:10px}}
 @media print{:root{--page:#fff;--card:#fff;--edge:#d5d9e0;--ink:#000;--soft:#444;--faint:#f2f3f5;--grid:#e8ebf0;--base:#999;
 --c0:#2f63e0;--c1:#dd6b14;--c2:#0b9384;--c3:#b98a00;--c4:#8348dc;--c5:#d03a78;--c6:#4a9427;--c7:#56708f;--mute:#c3c9d4;
 --bar-ink:#fff}

@@ -133,11 +133,11 @@ std::string time_section(Runs runs, const Names& names) {
   std::string tables;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (!runs[i].record.per_worker.empty()) {
-      add(bars, "<div class=\"card\">{}{}</div>", run_heading(runs, names, i, "Time of each worker"),
+      add(bars, "<div class=\"card\">{}{}</div>", run_heading(runs, names, i, "Time of each worker", Colors::work),
           worker_bars(runs[i].record));
     }
     if (!runs[i].ops.empty()) {
-      add(tables, "<div class=\"card\">{}{}</div>", run_heading(runs, names, i, "Operations by time"),
+      add(tables, "<div class=\"card\">{}{}</div>", run_heading(runs, names, i, "Operations by time", Colors::runs),
           op_table(runs[i].ops, i, runs.size() == 1 ? kTopOps : kTopOps * 2 / 3));
     }
   }

@@ -7,8 +7,9 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
-#include <iterator>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -90,23 +91,38 @@ Window representative(const TraceSnapshot& trace) {
   return window;
 }
 
-// Known kinds of work have the colours they have in the bars; others take what is left, in order.
+// Known kinds of work have the colours they have in the bars; others take what this trace leaves, in order.
 class CategoryColors {
  public:
+  explicit CategoryColors(const TraceSnapshot& trace) {
+    for (const auto& span : trace.spans) {
+      if (const auto color = known(trace.names[span.category])) taken_.insert(*color);
+    }
+  }
   int operator()(std::string_view category) {
-    static const std::map<std::string_view, int> known = {
-        {"compute", 0},       {"forward", 0},    {"op", 7},        {"backward", 4},  {"comm", 1},
-        {"communication", 1}, {"all-reduce", 1}, {"send", 1},      {"receive", 1},   {"input", 3},
-        {"load", 3},          {"data", 3},       {"update", 2},    {"optimizer", 2}, {"loss", 5},
-        {"eval", 6},          {"step", 7},       {"idle", kMuted}, {"wait", kMuted}, {"", 7}};
-    const auto place = known.find(category);
-    if (place != known.end()) return place->second;
-    static constexpr int rest[] = {6, 5, 7, 2, 4, 3};
-    const auto [mine, added] = given_.try_emplace(std::string(category), rest[given_.size() % std::size(rest)]);
+    if (const auto color = known(category)) return *color;
+    const auto [mine, added] = given_.try_emplace(std::string(category), 0);
+    if (added) {
+      for (const int color : {6, 5, 4, 2, 3, 1, 7, 0}) {
+        mine->second = color;
+        if (taken_.insert(color).second) break;
+      }
+    }
     return mine->second;
   }
 
  private:
+  static std::optional<int> known(std::string_view category) {
+    static const std::map<std::string_view, int> colors = {
+        {"compute", 0},       {"forward", 0},    {"op", 7},        {"backward", 4},  {"comm", 1},
+        {"communication", 1}, {"all-reduce", 1}, {"send", 1},      {"receive", 1},   {"input", 3},
+        {"load", 3},          {"data", 3},       {"update", 2},    {"optimizer", 2}, {"evaluate", 6},
+        {"checkpoint", 5},    {"step", kFrame},  {"idle", kMuted}, {"wait", kMuted}};
+    const auto place = colors.find(category);
+    return place == colors.end() ? std::nullopt : std::optional(place->second);
+  }
+
+  std::set<int> taken_;
   std::map<std::string, int, std::less<>> given_;
 };
 
@@ -148,7 +164,7 @@ std::string timeline_of(const TraceSnapshot& trace) {
     t.lanes.push_back({fmt::format("rank {}", trace.lanes[i].rank), trace.lanes[i].name});
   }
 
-  CategoryColors color;
+  CategoryColors color(trace);
   std::vector<LegendItem> categories;                               // as they first appear
   std::vector<std::vector<std::int64_t>> open(trace.lanes.size());  // ends of the spans around, by lane
   for (const auto& span : trace.spans) {
@@ -184,7 +200,7 @@ std::string timeline_section(Runs runs, const Names& names) {
   std::string out;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (!runs[i].trace || runs[i].trace->spans.empty()) continue;
-    add(out, "<div class=\"card\">{}{}</div>", run_heading(runs, names, i, "A few steps, as measured"),
+    add(out, "<div class=\"card\">{}{}</div>", run_heading(runs, names, i, "A few steps, as measured", Colors::work),
         timeline_of(*runs[i].trace));
   }
   return out.empty() ? out : "<h2>Timeline</h2><div class=\"stack\">" + out + "</div>";
