@@ -138,8 +138,11 @@ std::shared_ptr<WorkState> PlanRunner::start(const Signature& what, std::shared_
     sequence_ = std::max(sequence_, what.sequence);
     // What can be done at once is; the rest waits for others, whose messages ring.
     if (!driving_) {
-      if (waiters_ == 0) transport_->arm();
       progress();
+      if (waiters_ == 0 && !works_.empty()) {
+        transport_->arm();
+        progress();
+      }
       kick = !works_.empty() && (parked_ || transport_->next_change() != Clock::time_point::max());
     } else {
       kick = dozing_;
@@ -486,14 +489,13 @@ void PlanRunner::wait(WorkState& work) {
       if (waiters_ > 1) changed_.notify_all();
     }
     --waiters_;
-    if (waiters_ == 0) {
-      // From now on what arrives rings for the thread. What came before is looked at here.
+    if (waiters_ == 0 && !works_.empty()) {
+      // From now on what arrives rings for the thread. What came before is looked at here. With nothing to do it need
+      // not ring: a peer that is early would pay for it.
       transport_->arm();
-      if (!works_.empty()) {
-        progress();
-        if (parked_) parked_cv_.notify_one();
-        if (!works_.empty() && transport_->next_change() != Clock::time_point::max()) transport_->wake();
-      }
+      progress();
+      if (parked_) parked_cv_.notify_one();
+      if (!works_.empty() && transport_->next_change() != Clock::time_point::max()) transport_->wake();
     }
   }
   if (work.error) std::rethrow_exception(work.error);

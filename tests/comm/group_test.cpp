@@ -325,7 +325,7 @@ std::vector<Disagreement> disagreements() {
        },
        reduce,
        {"bf16", "f32"}},
-      {"operations", [](Group& g, auto& a, auto&) { return g.broadcast(a, 0); }, reduce, {"broadcast", "all_reduce"}},
+      {"operations", [](Group& g, auto& a, auto&) { return g.broadcast(a, 0); }, reduce, {"all_reduce"}},
       {"algorithms",
        [](Group& g, auto& a, auto&) { return g.all_reduce(a, Reduction::sum, Algorithm::tree); },
        reduce,

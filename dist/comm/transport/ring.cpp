@@ -13,8 +13,7 @@ namespace lamina::comm {
 namespace {
 
 constexpr std::uint64_t kLine = 64;
-// Large enough that a record costs nothing beside it, small enough that the reader follows closely (measured:
-// bench/transport).
+// Large enough that a record costs nothing beside it, small enough that the reader follows closely.
 constexpr std::uint64_t kFragment = 64 << 10;
 // Rather wait than cut a message into crumbs.
 constexpr std::uint64_t kLeastFragment = 4 << 10;
