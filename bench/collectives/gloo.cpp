@@ -1,4 +1,4 @@
-// All-reduce of f32 sums by Gloo over TCP on the loopback interface, the best of its four algorithms at each size:
+// All-reduce of f32 sums by Gloo over TCP on the loopback interface, the best of its algorithms at each size:
 // gloo RANKS. Forks its ranks.
 #include <gloo/allreduce.h>
 #include <gloo/allreduce_halving_doubling.h>
@@ -53,11 +53,13 @@ int main(int argc, char** argv) {
         options.setTag(tag++);
         gloo::allreduce(options);
       });
-      const std::unique_ptr<gloo::Algorithm> others[] = {
-          std::make_unique<gloo::AllreduceRing<float>>(context, pointers, n),
-          std::make_unique<gloo::AllreduceRingChunked<float>>(context, pointers, n),
-          std::make_unique<gloo::AllreduceHalvingDoubling<float>>(context, pointers, n)};
-      for (const auto& other : others) best = std::min(best, bench::time_size(bytes, barrier, [&] { other->run(); }));
+      auto run = [&](std::unique_ptr<gloo::Algorithm> algorithm) {
+        best = std::min(best, bench::time_size(bytes, barrier, [&] { algorithm->run(); }));
+      };
+      run(std::make_unique<gloo::AllreduceRingChunked<float>>(context, pointers, n));
+      run(std::make_unique<gloo::AllreduceHalvingDoubling<float>>(context, pointers, n));
+      // Waits for ever among four.
+      if (ranks == 2) run(std::make_unique<gloo::AllreduceRing<float>>(context, pointers, n));
       if (rank == 0) bench::print_row(bytes, best);
     }
   }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
+#include <limits>
 
 #include "lamina/core/error.hpp"
 #include "lamina/dist/comm/reduce.hpp"
@@ -78,26 +78,28 @@ std::shared_ptr<const Program> Group::program(const PlanRequest& request) {
   return made;
 }
 
-// By what each algorithm would take over the link: latencies, and bytes through one rank's link.
+// By what each algorithm would take: latencies, bytes through one rank's link, and bytes it adds up.
 Algorithm Group::algorithm_for(Collective op, std::int64_t bytes) const {
   if (size_ == 1) return algorithms_of(op).front();
+  constexpr double kAddedPerSecond = 1e10;
   const double a = options_.link.latency_s, b = static_cast<double>(bytes) / options_.link.bytes_per_s;
-  const double n = size_, rounds = std::bit_width(static_cast<unsigned>(size_ - 1));
-  const bool power = std::has_single_bit(static_cast<unsigned>(size_));
+  const double c = static_cast<double>(bytes) / kAddedPerSecond;
+  const double n = size_, rounds = std::bit_width(static_cast<unsigned>(size_ - 1)), halves = (n - 1) / n;
+  const double fold = std::has_single_bit(static_cast<unsigned>(size_)) ? 0 : 2 * (a + b) + c;
+  const bool all_reduce = op == Collective::all_reduce;
   auto seconds = [&](Algorithm algorithm) {
-    const double halves = (n - 1) / n;
     switch (algorithm) {
       case Algorithm::ring:
-        if (op == Collective::all_reduce) return 2 * (n - 1) * a + 2 * halves * b;
+        if (all_reduce) return 2 * (n - 1) * a + halves * (2 * b + c);
+        if (op == Collective::reduce_scatter) return (n - 1) * a + halves * (b + c);
         if (op == Collective::all_gather) return (n - 1) * (a + b);
-        return (n - 1) * a + halves * b;
-      case Algorithm::halving_doubling:
-        return (op == Collective::all_reduce ? 2.0 : 1.0) * (rounds * a + halves * b) + (power ? 0 : 2 * (a + b));
-      case Algorithm::doubling:
-        if (op == Collective::all_gather) return rounds * a + (n - 1) * b;
-        return rounds * (a + b) + (power ? 0 : 2 * (a + b));
-      case Algorithm::tree: return op == Collective::broadcast ? rounds * (a + b) : 2 * rounds * (a + b);
-      case Algorithm::direct: return (n - 1) * (a + b);
+        return (n - 1) * a + b;  // broadcast: segments follow one another
+      case Algorithm::halving_doubling: return 2 * rounds * a + halves * (2 * b + c) + fold;
+      case Algorithm::doubling: return rounds * (a + b + c) + fold;
+      case Algorithm::tree: return all_reduce ? 2 * rounds * (a + b + c) : rounds * (a + b);
+      // Messages of several peers at once: one latency, but each costs something.
+      case Algorithm::direct:
+        return (1 + 0.25 * (n - 2)) * a + (op == Collective::all_gather ? (n - 1) * b : halves * (b + c));
       default: return std::numeric_limits<double>::infinity();
     }
   };

@@ -14,7 +14,10 @@ namespace {
 constexpr auto kLookEvery = std::chrono::milliseconds(2);  // a polling waiter looks at the control plane
 constexpr auto kLongestSleep = std::chrono::milliseconds(100);
 constexpr auto kGrace = std::chrono::milliseconds(400);  // for answers after the deadline
-constexpr int YIELDS = 0;
+constexpr int kYields = 64;
+constexpr auto kLongYield = std::chrono::microseconds(150);
+constexpr std::int64_t kSmall = 16384;  // bytes
+constexpr auto kPatience = std::chrono::microseconds(4);
 constexpr auto kParked = std::chrono::milliseconds(20);
 
 int usable_processors() {
@@ -124,6 +127,7 @@ std::shared_ptr<WorkState> PlanRunner::start(const Signature& what, std::shared_
   work->tickets.resize(work->program->sends.size());
   work->times.issued = Clock::now();
 
+  const std::int64_t payload = what.count * static_cast<std::int64_t>(size_of(dtype));
   bool kick = false;
   {
     const std::lock_guard lock(mutex_);
@@ -139,6 +143,11 @@ std::shared_ptr<WorkState> PlanRunner::start(const Signature& what, std::shared_
     // What can be done at once is; the rest waits for others, whose messages ring.
     if (!driving_) {
       progress();
+      // A small one may be over before its caller could wait for it, where the others are as far.
+      if (options_.spin.count() > 0 && payload <= kSmall) {
+        const Clock::time_point patience = work->times.issued + kPatience;
+        while (!work->finished && !broken_ && Clock::now() < patience) progress();
+      }
       if (waiters_ == 0 && !works_.empty()) {
         transport_->arm();
         progress();
@@ -504,6 +513,7 @@ void PlanRunner::wait(WorkState& work) {
 void PlanRunner::drive(std::unique_lock<std::mutex>& lock, const WorkState& work) {
   transport_->disarm();
   Clock::time_point moved_at = Clock::now();
+  bool crowded = false;
   int turns = 0;
   while (!work.finished) {
     if (progress()) {
@@ -519,13 +529,16 @@ void PlanRunner::drive(std::unique_lock<std::mutex>& lock, const WorkState& work
     }
     const Clock::time_point now = Clock::now();
     if (turns == 65) moved_at = now;
-    const bool spin = now - moved_at < options_.spin;
-    if (spin || turns < YIELDS) {
-      if (spin) {
-        for (int i = 0; i < 8; ++i) pause();
-      } else {
-        sched_yield();
-      }
+    if (now - moved_at < options_.spin) {
+      for (int i = 0; i < 8; ++i) pause();
+      lock.lock();
+      if (now - looked_ >= kLookEvery) look_around();
+      continue;
+    }
+    if (options_.spin.count() == 0 && turns < kYields && !crowded) {
+      // Ranks that share a processor hand it on. If it comes back late, others compute on it: they are not waited for.
+      sched_yield();
+      crowded = Clock::now() - now > kLongYield;
       lock.lock();
       if (now - looked_ >= kLookEvery) look_around();
       continue;
