@@ -18,10 +18,14 @@ function(lamina_compile_options target)
   target_compile_features(${target} PUBLIC cxx_std_20)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF CXX_VISIBILITY_PRESET hidden
     VISIBILITY_INLINES_HIDDEN ON)
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Werror
-    -Wno-psabi
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
+    $<$<BOOL:${LAMINA_WERROR}>:-Werror> -Wno-psabi
     # GCC 12 reports these for code of its own headers and of nlohmann-json that is right.
     $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized -Wno-restrict> -ffp-contract=off)
+  # As a folder of a project without a build type the kernels would run at a tenth of their speed.
+  if(NOT CMAKE_CONFIGURATION_TYPES AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CXX_FLAGS MATCHES "(^| )-O")
+    target_compile_options(${target} PRIVATE -O2)
+  endif()
   # No path of the machine that built it ends up in a library.
   target_compile_options(${target} PRIVATE
     -fmacro-prefix-map=${LAMINA_INCLUDE_DIR}/= -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=lamina/)

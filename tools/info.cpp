@@ -4,11 +4,8 @@
 #include <thread>
 
 #include "lamina/core/thread_pool.hpp"
-#include "lamina/kernels/cpu/device.hpp"
 #include "lamina/kernels/cpu/isa.hpp"
 #include "lamina/kernels/cpu/peak.hpp"
-#include "lamina/kernels/op_info.hpp"
-#include "lamina/kernels/table.hpp"
 #include "lamina/tools/table.hpp"
 #include "lamina/tools/train.hpp"
 
@@ -49,43 +46,6 @@ int info() {
     table.add({fmt::format("memory, a = b + c, {} thread{}", n, n > 1 ? "s" : ""),
                fmt::format("{:.1f} GB/s", measure_bandwidth(n) / 1e9)});
   }
-  fmt::print("{}", table.to_text());
-  return 0;
-}
-
-int ops(const std::string& name) {
-  const Device cpu = cpu_device({.threads = 1});
-  const KernelTable& kernels = *cpu.state()->kernels;
-  bool found = false;
-  Table table(name.empty() ? std::vector<std::string>{"op", "cpu", "variants", "cost of its first sample"}
-                           : std::vector<std::string>{"variant", "instruction set", "here", "strided operands"});
-  for (const OpInfo& op : all_ops()) {
-    const KernelTable::Entry& entry = kernels.entry(op.record->id);
-    if (name.empty()) {
-      std::string kinds;  // "vector.f32" of "add.cpu.vector.f32.avx2"
-      for (const Variant* v : entry.all) {
-        std::string kind(v->name.substr(op.record->name.size() + 5));
-        if (const auto isa = kind.rfind("." + std::string(name_of(v->isa))); isa != std::string::npos) kind.resize(isa);
-        if ((", " + kinds + ",").find(", " + kind + ",") == std::string::npos)
-          kinds += (kinds.empty() ? "" : ", ") + kind;
-      }
-      std::vector<Meta> metas;
-      for (const SampleOperand& o : op.samples.front().inputs) metas.push_back({o.shape, o.dtype});
-      const void* attrs = op.samples.front().attrs.get();
-      const Cost cost = op.record->cost(attrs, metas, op.record->infer(attrs, metas));
-      table.add({std::string(op.record->name), "yes", kinds,
-                 fmt::format("{} FLOP, {} B read, {} B written", cost.flops, cost.bytes_read, cost.bytes_written)});
-      continue;
-    }
-    if (op.record->name != name) continue;
-    found = true;
-    for (const Variant* v : entry.all) {
-      const bool usable = std::find(entry.usable.begin(), entry.usable.end(), v) != entry.usable.end();
-      table.add({std::string(v->name), std::string(name_of(v->isa)), usable ? "yes" : "no",
-                 v->dense ? "copied" : "read in place"});
-    }
-  }
-  if (!name.empty() && !found) fail<ValueError>("ops", "there is no op '{}'; `lamina ops` lists them", name);
   fmt::print("{}", table.to_text());
   return 0;
 }

@@ -9,10 +9,12 @@
 #include <cstring>
 
 #include "lamina/core/error.hpp"
+#include "lamina/tools/device_kinds.hpp"
 #include "lamina/tools/help.hpp"
 #include "lamina/tools/info.hpp"
 #include "lamina/tools/launch.hpp"
 #include "lamina/tools/message.hpp"
+#include "lamina/tools/ops.hpp"
 #include "lamina/tools/report_command.hpp"
 #include "lamina/tools/train.hpp"
 
@@ -48,7 +50,7 @@ void refuse_empty_values(const CLI::App& command) {
 void add_common_flags(CLI::App& app, RunOptions& o) {
   app.add_option("--data-dir", o.data_dir,
                  "Folder of fashion-mnist or cifar10; else $LAMINA_DATA, then where Debian puts it");
-  app.add_option("--devices", o.devices, "cpu, example (the slow reference device)")->capture_default_str();
+  app.add_option("--devices", o.devices, tools::device_names())->capture_default_str();
   app.add_option("--threads", o.threads, "CPU threads; 0: all. Results do not depend on it")->capture_default_str();
   app.add_option("--json", o.json, "Write the run's record to FILE");
   app.add_flag("--quiet", o.quiet, "Print nothing but errors");

@@ -5,8 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "lamina/kernels/cpu/device.hpp"
-#include "lamina/kernels/example/device.hpp"
+#include "lamina/tools/device_kinds.hpp"
 
 namespace lamina::tools {
 
@@ -122,11 +121,7 @@ void check(const RunOptions& o) {
   nn::make_optimizer({}, o.optimizer);
 }
 
-Device open_device(const RunOptions& o) {
-  if (o.devices == "cpu") return cpu_device({.threads = static_cast<int>(o.threads)});
-  if (o.devices == "example") return example_device();
-  fail<ValueError>("--devices", "unknown device '{}'; known: cpu, example", o.devices);
-}
+Device open_device(const RunOptions& o) { return open_device(o.devices, static_cast<int>(o.threads)); }
 
 std::shared_ptr<const Dataset> open_split(const RunOptions& o, Split split) {
   DatasetOptions options{.split = split, .folder = o.data_dir, .context = o.context, .seed = o.seed};

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 
 #include "timing.hpp"
@@ -66,5 +67,6 @@ int main(int argc, char** argv) {
   if (rank != 0) _exit(0);
   while (wait(nullptr) > 0) {
   }
+  std::filesystem::remove_all(folder);
   return 0;
 }

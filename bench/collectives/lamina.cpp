@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <thread>
 
@@ -48,5 +49,6 @@ int main(int argc, char** argv) {
   if (rank != 0) _exit(0);
   while (wait(nullptr) > 0) {
   }
+  std::filesystem::remove_all(folder);
   return 0;
 }

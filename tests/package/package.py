@@ -202,6 +202,28 @@ def subdirectory(a):
             "CMakeFiles/every_op.dir/every_op.cpp.o")
 
 
+def subdirectory_flags(a):
+    """As a folder of a project that says nothing lamina is optimised, and its warnings are not that project's errors."""
+    folder = a.work / "subdirectory_flags"
+
+    def own(*options):
+        configure(a, folder, f"-DLAMINA_SOURCE={a.source}", "-DCMAKE_CXX_FLAGS=", *options)
+        entries = json.loads((folder / "compile_commands.json").read_text())
+        commands = [e["command"] for e in entries if "/consumer/" not in e["file"]]
+        expect(len(commands) > 100, f"{len(commands)} sources of lamina are compiled")
+        return commands
+
+    def count(commands, flag):
+        return sum(f" {flag} " in command for command in commands)
+
+    plain = own()
+    expect(count(plain, "-O2") == len(plain), f"without a build type {len(plain) - count(plain, '-O2')} lack -O2")
+    expect(count(plain, "-Werror") == 0, "-Werror is forced on a using project")
+    strict = own("-DCMAKE_BUILD_TYPE=Debug", "-DLAMINA_WERROR=ON")
+    expect(count(strict, "-O2") == 0, "a debug build is optimised")
+    expect(count(strict, "-Werror") == len(strict), "LAMINA_WERROR is ignored")
+
+
 def subdirectory_run(a):
     configure(a, a.work / "subdirectory_run", f"-DLAMINA_SOURCE={a.source}")
     run(a.cmake, "--build", a.work / "subdirectory_run", "--target", "one_op")
@@ -209,7 +231,7 @@ def subdirectory_run(a):
 
 
 STEPS = [install, paths, macros, macros_selftest, foreign_macros, consumer, unchanged_selftest, flags, every_op, exports, runtimes, size,
-         subdirectory, subdirectory_run]
+         subdirectory, subdirectory_flags, subdirectory_run]
 
 
 def main():

@@ -154,6 +154,21 @@ def ignored(folder):
         expect_error(2, ["LAMINA_ISA", "nonsense", "avx2"], *command, env={**os.environ, "LAMINA_ISA": "nonsense"})
 
 
+def ops(folder):
+    """The support table: every op on every kind of device, and one op's variants."""
+    table = run("ops").stdout.splitlines()
+    devices = re.findall(r"dtypes on (\w+)", table[0])
+    check(devices == ["cpu", "example"], f"devices of the table: {devices}")
+    rows = {line.split()[0]: line for line in table[2:]}
+    check(len(rows) > 50, f"{len(rows)} ops")
+    for op in ("matmul", "gelu", "attention_grad", "batch_norm"):
+        check(all(rows[op].count(dtype + " ") >= 2 for dtype in ("f32", "f64", "bf16", "f16")), f"dtypes: {rows[op]}")
+    one = run("ops", "gelu").stdout
+    for line in (r"gelu\.cpu\.vector\.bf16\.baseline +bf16 +baseline +yes", r"gelu\.cpu\.reference +f32 f64 bf16 f16",
+                 r"gelu\.example\.reference +f32 f64 bf16 f16 +yes"):
+        check(re.search(line, one), f"'{line}' is not in\n{one}")
+
+
 def sizes(folder):
     """Sizes that cannot be: a wrong value is usage, a file that is wrong is not, and what no machine holds is refused
     with bytes needed and available before anything is allocated."""
@@ -536,6 +551,6 @@ def values(folder):
 
 with tempfile.TemporaryDirectory() as temporary:
     {"errors": errors, "files": files, "full_disk": full_disk, "help": help_texts, "ignored": ignored,
-     "labels": labels, "outputs": outputs, "record": record, "resume": resume, "resume_settings": resume_settings,
+     "labels": labels, "ops": ops, "outputs": outputs, "record": record, "resume": resume, "resume_settings": resume_settings,
      "sizes": sizes, "threads": threads, "values": values}[sys.argv[2]](temporary)
 sys.exit(1 if failures else 0)
