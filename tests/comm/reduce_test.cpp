@@ -1,10 +1,12 @@
 // The arithmetic of reductions, by every instruction set, against a loop of doubles or integers.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "lamina/core/error.hpp"
@@ -87,8 +89,8 @@ void compare(const ReduceLoop& loop) {
           std::vector<std::byte> ma(bytes + 16), mb(bytes + 16), mt(bytes + 16, std::byte{0x5a});
           std::byte* pa = ma.data() + shift;
           std::byte* pb = mb.data() + shift;
-          std::memcpy(pa, a.data(), bytes);
-          std::memcpy(pb, b.data(), bytes);
+          std::ranges::copy(std::as_bytes(std::span(a)), pa);
+          std::ranges::copy(std::as_bytes(std::span(b)), pb);
           std::byte* to = alias == 0 ? mt.data() + shift : alias == 1 ? pa : pb;
           const std::byte after = to[bytes];
           loop.run(dtype_of<T>, reduction, to, pa, pb, count);

@@ -283,7 +283,7 @@ TEST_F(SelfTest, faults_on_a_device_that_is_no_host) {
   expect_found(check_forward(gelu, corrupted, problems(), example), "1 of 120 beyond");
   const Variant past = with([](const void* attrs, Operands in, Operands out, auto& executor, Queue& queue, auto& pool) {
     honest->launch(attrs, in, out, executor, queue, pool);
-    write(queue, out[0], out[0].count(), 0);
+    if (out[0].dtype == DType::f32) write(queue, out[0], out[0].count(), 0);  // of 2 bytes, it would be past the band
   });
   expect_found(check_guard(gelu, past, problems(), example), "stray write at byte 84");
   const Variant* variants[] = {&past};
@@ -291,11 +291,11 @@ TEST_F(SelfTest, faults_on_a_device_that_is_no_host) {
   const Variant input =
       with([](const void* attrs, Operands in, Operands out, auto& executor, Queue& queue, auto& pool) {
         honest->launch(attrs, in, out, executor, queue, pool);
-        if (in[0].count() > 0) write(queue, in[0], 0, 7);
+        if (in[0].dtype == DType::f32 && in[0].count() > 0) write(queue, in[0], 0, 7);
       });
   expect_found(check_guard(gelu, input, problems(), example), "input 0 was written");
   const Variant late = with([](const void*, Operands, Operands out, auto&, Queue& queue, auto&) {
-    if (out[0].count() > 0) write(queue, out[0], 0, 0);
+    if (out[0].dtype == DType::f32 && out[0].count() > 0) write(queue, out[0], 0, 0);
   });
   expect_found(check_guard(gelu, late, problems(), example), "not written");
 }
