@@ -219,28 +219,25 @@ Plan message_plan(Step::Kind kind, int peer, std::int64_t count, std::int64_t se
 Work Group::send(ConstBuffer data, int to, int tag) {
   check_root("send", to);
   if (to == rank_) fail<ValueError>("send", "rank {} to itself", to);
-  const Signature what{
-      Collective::point_to_point, data.dtype(), Reduction::sum, Algorithm::direct, tag, 0, data.count()};
-  const std::int64_t segment =
-      std::max<std::int64_t>(1, options_.segment_bytes / static_cast<std::int64_t>(size_of(data.dtype())));
-  const std::lock_guard lock(shared_->mutex);
-  return {runner_, runner_->start(
-                       what, std::make_shared<const Program>(message_plan(Step::Kind::send, to, data.count(), segment)),
-                       std::move(data), {})};
+  return exchange(Step::Kind::send, to, tag, std::move(data), {});
 }
 
 Work Group::receive(Buffer data, int from, int tag) {
   check_root("receive", from);
   if (from == rank_) fail<ValueError>("receive", "rank {} from itself", from);
-  const Signature what{
-      Collective::point_to_point, data.dtype(), Reduction::sum, Algorithm::direct, tag, 0, data.count()};
+  return exchange(Step::Kind::receive, from, tag, {}, std::move(data));
+}
+
+Work Group::exchange(Step::Kind kind, int peer, int tag, ConstBuffer in, Buffer out) {
+  const bool sends = kind == Step::Kind::send;
+  const DType dtype = sends ? in.dtype() : out.dtype();
+  const std::int64_t count = sends ? in.count() : out.count();
   const std::int64_t segment =
-      std::max<std::int64_t>(1, options_.segment_bytes / static_cast<std::int64_t>(size_of(data.dtype())));
+      std::max<std::int64_t>(1, options_.segment_bytes / static_cast<std::int64_t>(size_of(dtype)));
+  const Signature what{Collective::point_to_point, dtype, Reduction::sum, Algorithm::direct, tag, 0, count};
+  auto made = std::make_shared<const Program>(message_plan(kind, peer, count, segment));
   const std::lock_guard lock(shared_->mutex);
-  return {runner_,
-          runner_->start(
-              what, std::make_shared<const Program>(message_plan(Step::Kind::receive, from, data.count(), segment)), {},
-              std::move(data))};
+  return {runner_, runner_->start(what, std::move(made), std::move(in), std::move(out))};
 }
 
 std::int64_t Group::bytes_sent() const { return runner_->bytes_sent(); }

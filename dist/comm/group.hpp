@@ -85,6 +85,7 @@ class Group {
 
  private:
   Work start(Signature what, std::int64_t plan_count, ConstBuffer in, Buffer out, bool in_place);
+  Work exchange(Step::Kind kind, int peer, int tag, ConstBuffer in, Buffer out);
   std::shared_ptr<const Program> program(const PlanRequest& request);
   void check_root(std::string_view op, int root) const;
 

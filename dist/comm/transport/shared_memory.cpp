@@ -281,6 +281,7 @@ std::vector<std::unique_ptr<Transport>> shared_memory_transports(int size, const
   }
   const auto mapping = std::make_shared<Mapping>(make_memory(size, options.ring_bytes), size, options.ring_bytes);
   std::vector<std::unique_ptr<Transport>> transports;
+  transports.reserve(static_cast<std::size_t>(size));
   for (int rank = 0; rank < size; ++rank) {
     transports.push_back(std::make_unique<SharedMemoryTransport>(
         rank, size, mapping, options.ring_bytes, std::move(sockets[rank]), std::vector<std::string>(size, "a thread")));

@@ -54,7 +54,9 @@ struct World {
         answers(static_cast<std::size_t>(size_)) {
     for (auto& c : channels) c = std::make_unique<Channel>();
   }
-  Channel& channel(int from, int to) { return *channels[static_cast<std::size_t>(from * size + to)]; }
+  Channel& channel(int from, int to) {
+    return *channels[static_cast<std::size_t>(from) * static_cast<std::size_t>(size) + static_cast<std::size_t>(to)];
+  }
   Bell& bell(int rank) { return bells[static_cast<std::size_t>(rank)]; }
 
   const int size;
@@ -214,6 +216,7 @@ std::vector<std::unique_ptr<Transport>> thread_transports(int size) {
   if (size < 1) fail<ValueError>("threads", "{} ranks; at least 1", size);
   const auto world = std::make_shared<World>(size);
   std::vector<std::unique_ptr<Transport>> transports;
+  transports.reserve(static_cast<std::size_t>(size));
   for (int rank = 0; rank < size; ++rank) transports.push_back(std::make_unique<ThreadTransport>(world, rank));
   return transports;
 }
