@@ -62,7 +62,7 @@ LrSchedule parse_lr_schedule(const std::string& text, double base, std::int64_t 
   if (std::ranges::find(kSchedules, options.name()) == std::end(kSchedules)) {
     fail<ValueError>("lr schedule", "unknown name '{}'; known: {}", options.name(), fmt::join(kSchedules, ", "));
   }
-  const LrSchedule schedule = read_schedule(options, base, total);
+  LrSchedule schedule = read_schedule(options, base, total);
   options.finish();
   return schedule;
 }
