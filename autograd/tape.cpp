@@ -259,15 +259,16 @@ Gradients Tape::backward(const Var& loss) {
   p.seed(loss, full_like(loss.value(), 1));
   p.run_all(Release::as_used);
   Gradients gradients;
-  std::size_t found = 0;
-  for (std::size_t s = 0; s < slots_.size(); ++s) {
-    found += (slots_[s].param != nullptr || slots_[s].input) && p.cotangents_[s].defined() ? 1 : 0;
-  }
-  gradients.found_.reserve(found);
+  const auto found = [&](std::size_t s) {
+    return (slots_[s].param != nullptr || slots_[s].input) && p.cotangents_[s].defined();
+  };
+  std::size_t count = 0;
+  for (std::size_t s = 0; s < slots_.size(); ++s) count += found(s) ? 1 : 0;
+  gradients.found_.reserve(count);
   gradients.param_slots_.reserve(param_order_.size());
   for (std::size_t s = 0; s < slots_.size(); ++s) {
+    if (!found(s)) continue;
     const Slot& slot = slots_[s];
-    if ((slot.param == nullptr && !slot.input) || !p.cotangents_[s].defined()) continue;
     gradients.found_.push_back({static_cast<int>(s), std::move(p.cotangents_[s])});
     if (slot.param != nullptr) gradients.param_slots_.emplace_back(slot.param, static_cast<int>(s));
   }

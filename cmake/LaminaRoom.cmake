@@ -24,7 +24,7 @@ function(lamina_compile_options target)
     $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized -Wno-restrict> -ffp-contract=off)
   # As a folder of a project without a build type the kernels would run at a tenth of their speed.
   if(NOT CMAKE_CONFIGURATION_TYPES AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CXX_FLAGS MATCHES "(^| )-O")
-    target_compile_options(${target} PRIVATE -O2)
+    target_compile_options(${target} BEFORE PRIVATE -O2)  # whatever that project says itself comes later
   endif()
   # No path of the machine that built it ends up in a library.
   target_compile_options(${target} PRIVATE

@@ -100,8 +100,7 @@ const std::vector<Family>& families() {
       {{"resnet8", "resnet20", "resnet32", "resnet44", "resnet56"},
        read_cifar_resnet,
        false,
-       "width: channels of the "
-       "stem"},
+       "width: channels of the stem"},
       {{"resnet18", "resnet34", "resnet50"}, read_imagenet_resnet, false, "zero_init: last gains of blocks start at 0"},
       {{"transformer"}, read_transformer, true, "hidden 0: 4 width; context: the data's"}};
   return all;

@@ -1,4 +1,4 @@
-// `lamina info` and `lamina ops`.
+// `lamina info`.
 #pragma once
 
 namespace lamina::tools {

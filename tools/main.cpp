@@ -99,9 +99,9 @@ void add_train_flags(CLI::App& app, RunOptions& o) {
   app.add_option("--trace", o.trace, "Write a Chrome trace of every step to FILE (opens in Perfetto)");
   app.add_option("--trace-steps", o.trace_steps, "Trace this many steps, past the first few; 0: every step")
       ->capture_default_str();
-  app.footer(tools::named_options_help());
   app.add_option("--report", o.report, "Write a self-contained HTML report to FILE");
   app.add_option("--metrics", o.metrics, "Write history points to FILE as JSON lines");
+  app.footer(tools::named_options_help());
 }
 
 void add_launch_flags(CLI::App& app, tools::LaunchOptions& o) {

@@ -1,6 +1,9 @@
 #include "lamina/tools/ops.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <optional>
 
 #include "lamina/kernels/op_info.hpp"
 #include "lamina/kernels/table.hpp"
@@ -11,51 +14,52 @@ namespace lamina::tools {
 
 namespace {
 
-constexpr DType kFloating[] = {DType::f32, DType::f64, DType::bf16, DType::f16};
-
-void add_word(std::string& words, std::string_view word) {
-  if ((" " + words + " ").find(fmt::format(" {} ", word)) == std::string::npos) {
-    words += fmt::format("{}{}", words.empty() ? "" : " ", word);
+// The sample's operands with what is f32 in it turned into `dtype`; none where nothing is. A sample that is of another
+// dtype itself has that one only.
+std::optional<std::vector<Meta>> operands_in(const OpInfo::Case& sample, DType dtype) {
+  std::vector<Meta> metas;
+  DType own = DType::f32;
+  bool changes = dtype == DType::f32;
+  for (const SampleOperand& o : sample.inputs) {
+    if (is_floating(o.dtype) && o.dtype != DType::f32) own = o.dtype;
+    changes = changes || o.dtype == DType::f32;
+    metas.push_back({o.shape, o.dtype});
   }
+  if (own != DType::f32) return own == dtype ? std::optional(metas) : std::nullopt;
+  for (std::size_t i = 0; i < metas.size(); ++i) {
+    if (metas[i].dtype == DType::f32) metas[i].dtype = sample.inputs[i].accumulated ? accumulator_of(dtype) : dtype;
+  }
+  return changes ? std::optional(metas) : std::nullopt;
 }
 
-// The floating dtypes in which a variant runs any of the op's samples. Variants look at shapes and dtypes only.
-std::string dtypes_of(const OpInfo& op, const Variant& variant) {
+// Variants look at shapes and dtypes only, so that this needs no memory.
+bool runs(const OpInfo& op, const OpInfo::Case& sample, const Variant& variant, MetasIn metas) {
+  Metas outputs;
+  try {
+    outputs = op.record->infer(sample.attrs.get(), metas);
+  } catch (const Error&) {  // not a dtype of this op
+    return false;
+  }
+  std::vector<Layout> layouts;
+  layouts.reserve(metas.size() + outputs.size());
+  const auto operands = [&](MetasIn of) {
+    std::vector<Operand> list;
+    for (const Meta& m : of) list.push_back({nullptr, &layouts.emplace_back(m.shape), m.dtype});
+    return list;
+  };
+  const std::vector<Operand> in = operands(metas), out = operands(outputs);
+  return static_cast<bool>(variant.supports(sample.attrs.get(), in, out));
+}
+
+// The floating dtypes in which one of the variants runs one of the op's samples: "f32 f64".
+std::string dtypes_of(const OpInfo& op, std::span<const Variant* const> variants) {
   std::string words;
-  for (const DType dtype : kFloating) {
-    for (const OpInfo::Case& sample : op.samples) {
-      std::vector<Meta> metas;
-      // A sample of that dtype stays as it is; those of f32 are turned into it.
-      const bool own = std::any_of(sample.inputs.begin(), sample.inputs.end(),
-                                   [&](const SampleOperand& o) { return o.dtype == dtype && dtype != DType::f32; });
-      bool floats = sample.inputs.empty() || own;
-      for (const SampleOperand& o : sample.inputs) {
-        floats = floats || o.dtype == DType::f32;
-        if (own) {
-          metas.push_back({o.shape, o.dtype});
-          continue;
-        }
-        const DType changed = o.accumulated ? accumulator_of(dtype) : dtype;
-        metas.push_back({o.shape, o.dtype == DType::f32 ? changed : o.dtype});
-      }
-      if (!floats || (sample.inputs.empty() && dtype != DType::f32)) continue;
-      try {
-        const Metas outputs = op.record->infer(sample.attrs.get(), metas);
-        std::vector<Layout> layouts;
-        layouts.reserve(metas.size() + outputs.size());
-        auto operands = [&](MetasIn of) {
-          std::vector<Operand> list;
-          for (const Meta& m : of) list.push_back({nullptr, &layouts.emplace_back(m.shape), m.dtype});
-          return list;
-        };
-        const std::vector<Operand> in = operands(metas), out = operands(outputs);
-        if (variant.supports(sample.attrs.get(), in, out)) {
-          add_word(words, name_of(dtype));
-          break;
-        }
-      } catch (const Error&) {  // not a dtype of this op
-      }
-    }
+  for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::f16}) {
+    const bool found = std::ranges::any_of(op.samples, [&](const OpInfo::Case& sample) {
+      const auto metas = operands_in(sample, dtype);
+      return metas && std::ranges::any_of(variants, [&](const Variant* v) { return runs(op, sample, *v, *metas); });
+    });
+    if (found) words += fmt::format("{}{}", words.empty() ? "" : " ", name_of(dtype));
   }
   return words;
 }
@@ -76,21 +80,16 @@ Table all(std::span<const OpInfo> ops) {
   for (const DeviceKind& kind : device_kinds()) devices.push_back(kind.open(1));
   for (const OpInfo& op : ops) {
     std::vector<std::string> row{std::string(op.record->name)};
-    std::string algorithms;
+    std::vector<std::string> algorithms;
     for (const Device& device : devices) {
       const KernelTable::Entry& entry = device.state()->kernels->entry(op.record->id);
-      std::string dtypes;
-      for (const Variant* v : entry.usable) {
-        for (const DType dtype : kFloating) {
-          if ((" " + dtypes_of(op, *v) + " ").find(fmt::format(" {} ", name_of(dtype))) != std::string::npos) {
-            add_word(dtypes, name_of(dtype));
-          }
-        }
+      row.push_back(entry.usable.empty() ? "-" : dtypes_of(op, entry.usable));
+      for (const Variant* v : entry.all) {
+        std::string algorithm = algorithm_of(op, device.kind(), *v);
+        if (std::ranges::find(algorithms, algorithm) == algorithms.end()) algorithms.push_back(std::move(algorithm));
       }
-      row.push_back(entry.usable.empty() ? "-" : dtypes);
-      for (const Variant* v : entry.all) add_word(algorithms, algorithm_of(op, device.kind(), *v));
     }
-    row.push_back(algorithms);
+    row.push_back(fmt::format("{}", fmt::join(algorithms, " ")));
     std::vector<Meta> metas;
     for (const SampleOperand& o : op.samples.front().inputs) metas.push_back({o.shape, o.dtype});
     const void* attrs = op.samples.front().attrs.get();
@@ -111,7 +110,7 @@ Table one(const OpInfo& op) {
     for (const Variant* v : entry.all) {
       const bool usable = std::find(entry.usable.begin(), entry.usable.end(), v) != entry.usable.end();
       const char* here = usable ? "yes" : v->isa == Isa::wide ? "in tests only" : "no such instructions";
-      table.add({std::string(v->name), dtypes_of(op, *v), processor ? std::string(name_of(v->isa)) : "", here,
+      table.add({std::string(v->name), dtypes_of(op, {&v, 1}), processor ? std::string(name_of(v->isa)) : "", here,
                  v->dense ? "copied" : "read in place"});
     }
   }

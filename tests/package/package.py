@@ -219,6 +219,10 @@ def subdirectory_flags(a):
     plain = own()
     expect(count(plain, "-O2") == len(plain), f"without a build type {len(plain) - count(plain, '-O2')} lack -O2")
     expect(count(plain, "-Werror") == 0, "-Werror is forced on a using project")
+    level = folder.with_suffix(".cmake")
+    level.write_text("add_compile_options(-O3)\n")
+    for command in own(f"-DCMAKE_PROJECT_INCLUDE={level}"):
+        expect(command.rindex(" -O3 ") > command.rindex(" -O2 "), f"-O2 comes after that project's -O3:\n{command}")
     strict = own("-DCMAKE_BUILD_TYPE=Debug", "-DLAMINA_WERROR=ON")
     expect(count(strict, "-O2") == 0, "a debug build is optimised")
     expect(count(strict, "-Werror") == len(strict), "LAMINA_WERROR is ignored")

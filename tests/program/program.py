@@ -167,6 +167,9 @@ def ops(folder):
     for line in (r"gelu\.cpu\.vector\.bf16\.baseline +bf16 +baseline +yes", r"gelu\.cpu\.reference +f32 f64 bf16 f16",
                  r"gelu\.example\.reference +f32 f64 bf16 f16 +yes"):
         check(re.search(line, one), f"'{line}' is not in\n{one}")
+    # A sample of 16 bits with statistics in f32 is none of f32.
+    check(re.search(r"attention_grad\.cpu\.fused\.bf16\.baseline +bf16 +baseline", run("ops", "attention_grad").stdout),
+          "dtypes of attention_grad")
 
 
 def sizes(folder):
