@@ -100,7 +100,10 @@ class Target final : public Incoming {
     memory_ += bytes;
     left_ -= bytes;
   }
-  void take(std::span<const std::byte>) override {}
+  void take(std::span<const std::byte> bytes) override {
+    std::copy(bytes.begin(), bytes.end(), memory_);
+    wrote(bytes.size());
+  }
 
  private:
   std::byte* memory_;

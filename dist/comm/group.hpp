@@ -50,9 +50,9 @@ class Group {
   int size() const noexcept { return size_; }
   std::string transport_name() const;
 
-  // Buffers must live, and be left alone, until the work is done. Outputs may not overlap inputs unless they are the
-  // same memory. Throws ValueError, DTypeError and ShapeError for arguments that cannot be, what ended the group if
-  // something did; all else comes out of Work::wait().
+  // Buffers must live, and be left alone, until the work is done. Outputs may not overlap inputs, but for all_reduce,
+  // where both may be the same memory. Throws ValueError, DTypeError and ShapeError for arguments that cannot be, what
+  // ended the group if something did; all else comes out of Work::wait().
 
   /// data = the reduction over all ranks' data, element by element. Mean is for floating dtypes.
   Work all_reduce(Buffer data, Reduction reduction = Reduction::sum, Algorithm algorithm = Algorithm::automatic);

@@ -22,11 +22,13 @@ std::vector<Algorithm> algorithms_of(Collective op) {
     case Collective::all_gather: return {Algorithm::ring, Algorithm::direct};
     case Collective::broadcast: return {Algorithm::ring, Algorithm::tree};
     case Collective::barrier: return {Algorithm::doubling};
+    case Collective::point_to_point: return {};
     default: return {Algorithm::direct};
   }
 }
 
 Plan make_plan(const PlanRequest& q) {
+  if (q.op == Collective::point_to_point) fail<ValueError>("plan", "a message between two ranks needs none");
   const std::vector<Algorithm> known = algorithms_of(q.op);
   if (std::find(known.begin(), known.end(), q.algorithm) == known.end()) {
     std::string names;
@@ -36,6 +38,10 @@ Plan make_plan(const PlanRequest& q) {
   if (q.world < 1 || q.rank < 0 || q.rank >= q.world || q.count < 0 || q.segment < 1) {
     fail<ValueError>("plan", "rank {} of {}, {} elements in segments of {}", q.rank, q.world, q.count, q.segment);
   }
+  // Elsewhere a block of the output would lie on blocks of the input that are still to be sent.
+  const bool one_vector =
+      q.op == Collective::all_reduce || q.op == Collective::broadcast || q.op == Collective::barrier;
+  if (q.in_place && !one_vector) fail<ValueError>(name_of(q.op), "cannot be done in place");
   Builder plan(q);
   switch (q.algorithm) {
     case Algorithm::ring: ring(q, plan); break;

@@ -54,10 +54,11 @@ struct PlanRequest {
   /// all_to_all, gather, scatter: of one rank's block.
   std::int64_t count = 0;
   std::int64_t segment = 1 << 15;  ///< most elements of a message, so that stages overlap; >= 1
-  bool in_place = true;            ///< input and output are the same memory
+  bool in_place = true;            ///< input and output are the same memory: all_reduce, broadcast, barrier only
 };
 
-/// Throws ValueError for an algorithm that the collective does not have.
+/// Throws ValueError for an algorithm that the collective does not have, for what cannot be done in place, and for
+/// numbers that make no sense.
 Plan make_plan(const PlanRequest& request);
 
 /// The algorithms a collective has, the default for large messages first.

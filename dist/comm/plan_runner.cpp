@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "lamina/core/error.hpp"
+#include "lamina/core/thread_pool.hpp"
 
 namespace lamina::comm {
 
@@ -13,17 +14,12 @@ namespace {
 
 constexpr auto kLookEvery = std::chrono::milliseconds(2);  // a polling waiter looks at the control plane
 constexpr auto kLongestSleep = std::chrono::milliseconds(100);
-constexpr auto kGrace = std::chrono::milliseconds(400);  // for answers after the deadline
-constexpr int kYields = 64;
-constexpr auto kLongYield = std::chrono::microseconds(150);
-constexpr std::int64_t kSmall = 16384;  // bytes
-constexpr auto kPatience = std::chrono::microseconds(4);
-constexpr auto kParked = std::chrono::milliseconds(20);
-
-int usable_processors() {
-  cpu_set_t set;
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
+constexpr auto kGrace = std::chrono::milliseconds(400);      // for answers after the deadline
+constexpr int kYields = 64;                                  // of a waiter without a processor of its own
+constexpr auto kLongYield = std::chrono::microseconds(150);  // others than ranks compute here
+constexpr std::int64_t kSmall = 16384;                       // bytes of a work that may end in start()
+constexpr auto kPatience = std::chrono::microseconds(4);     // for it
+constexpr auto kParked = std::chrono::milliseconds(20);      // the thread looks again whether anybody waits
 
 void pause() noexcept {
 #if defined(__x86_64__)
@@ -49,29 +45,6 @@ std::int32_t& count_of(std::span<const std::int32_t> peers, std::vector<std::int
 
 }  // namespace
 
-Program::Program(Plan plan_) : plan(std::move(plan_)) {
-  auto add = [](std::vector<std::int32_t>& peers, std::vector<std::int32_t>& counts, int peer) {
-    const auto it = std::find(peers.begin(), peers.end(), peer);
-    if (it == peers.end()) {
-      peers.push_back(peer);
-      counts.push_back(1);
-    } else {
-      ++counts[static_cast<std::size_t>(it - peers.begin())];
-    }
-  };
-  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-    const Step& step = plan.steps[i];
-    const auto index = static_cast<std::int32_t>(i);
-    if (step.kind == Step::Kind::send) {
-      sends.push_back(index);
-      add(send_peers, sends_to, step.peer);
-    } else {
-      arrivals.push_back(index);
-      if (step.kind != Step::Kind::copy) add(arrival_peers, arrivals_from, step.peer);
-    }
-  }
-}
-
 PlanRunner::PlanRunner(std::unique_ptr<Transport> transport, const Options& options)
     : transport_(std::move(transport)),
       options_(options),
@@ -82,7 +55,7 @@ PlanRunner::PlanRunner(std::unique_ptr<Transport> transport, const Options& opti
   }
   if (options_.ranks_on_host <= 0) options_.ranks_on_host = transport_->size();
   if (options_.spin.count() < 0) {
-    options_.spin = std::chrono::microseconds(options_.ranks_on_host <= usable_processors() ? 200 : 0);
+    options_.spin = std::chrono::microseconds(options_.ranks_on_host <= available_cpus() ? 200 : 0);
   }
   if (transport_->size() > 1) thread_ = std::thread([this] { run_thread(); });
 }
@@ -109,7 +82,6 @@ std::shared_ptr<WorkState> PlanRunner::start(const Signature& what, std::shared_
   auto work = std::make_shared<WorkState>();
   work->what = what;
   work->program = std::move(program);
-  work->timeout = options_.timeout;
   const Plan& plan = work->program->plan;
   const DType dtype = what.dtype;
   if (plan.scratch > 0) {
@@ -370,7 +342,7 @@ void PlanRunner::look_around() {
         true);
     return;
   }
-  if (now < work->times.issued + work->timeout) {
+  if (now < work->times.issued + options_.timeout) {
     question_until_ = {};
   } else if (question_until_ == Clock::time_point{}) {
     question_until_ = now + kGrace;
@@ -432,7 +404,7 @@ void PlanRunner::question(WorkState& late) {
       culprit = next;
     }
   }
-  const auto seconds = std::chrono::duration<double>(late.timeout).count();
+  const auto seconds = std::chrono::duration<double>(options_.timeout).count();
   const std::string about =
       first_silent >= 0 ? fmt::format("rank {} does not answer", silent) : fmt::format("rank {} is late", culprit);
   end({Abort::Kind::timeout, culprit,
@@ -590,17 +562,6 @@ void PlanRunner::run_thread() {
     sleeping_ = false;
     if (waiters_ > 0) changed_.notify_all();
   }
-}
-
-void Work::wait() {
-  if (state_) runner_->wait(*state_);
-}
-
-bool Work::done() const { return !state_ || runner_->done(*state_); }
-
-WorkTimes Work::times() const {
-  if (!state_) fail<ValueError>("work", "there is none");
-  return runner_->times(*state_);
 }
 
 }  // namespace lamina::comm

@@ -18,20 +18,11 @@
 
 #include "lamina/dist/comm/buffer.hpp"
 #include "lamina/dist/comm/delivery.hpp"
-#include "lamina/dist/comm/plan.hpp"
+#include "lamina/dist/comm/program.hpp"
 #include "lamina/dist/comm/transport/transport.hpp"
 #include "lamina/dist/comm/work.hpp"
 
 namespace lamina::comm {
-
-/// A plan and what the runner wants to know of it at once; shared by all works that run it.
-struct Program {
-  explicit Program(Plan plan_);
-  Plan plan;
-  std::vector<std::int32_t> sends, arrivals;            // indices of steps
-  std::vector<std::int32_t> send_peers, arrival_peers;  // each peer once
-  std::vector<std::int32_t> sends_to, arrivals_from;    // how many, beside the above
-};
 
 struct WorkState {
   Signature what;
@@ -39,7 +30,6 @@ struct WorkState {
   std::array<ConstBuffer, 3> own;  // by Space, to be read
   std::array<Buffer, 3> to;        // by Space, to be written; the input's is empty
   std::vector<std::byte> scratch;
-  std::chrono::milliseconds timeout{0};
 
   // Owned by the runner's lock.
   std::size_t sent = 0, arrived = 0, taken = 0;  // how far along sends, arrivals, and sends whose bytes were read

@@ -71,7 +71,6 @@ class Simulation {
       rank.output.assign(static_cast<std::size_t>(output_count(q_, r)), -1);
       if (q_.in_place) rank.output = rank.input;
       rank.scratch.assign(static_cast<std::size_t>(plan.scratch), -2);
-      rank.finals.assign(rank.output.size(), 0);
       for (const Step& s : plan.steps) (s.kind == Step::Kind::send ? rank.sends : rank.arrivals).push_back(s);
       rank.was_taken.assign(rank.sends.size(), false);
     }
@@ -146,9 +145,6 @@ class Simulation {
                bytes(s.theirs_first ? message.bytes : own), bytes(s.theirs_first ? own : message.bytes), s.count);
       }
       ranks_[static_cast<std::size_t>(s.peer)].was_taken[index] = true;
-    }
-    for (std::int64_t i = 0; s.last && i < s.count; ++i) {
-      if (s.to == Space::output) ++rank.finals[static_cast<std::size_t>(s.to_at + i)];
     }
     ++rank.arrived;
     return true;
@@ -249,10 +245,11 @@ std::vector<PlanRequest> requests(const std::vector<int>& worlds) {
   return all;
 }
 
-TEST(Plans, EveryInterleavingGivesThePlainResult) {
+TEST(Plans, AnyInterleavingGivesThePlainResult) {
   std::mt19937 random(1);
   for (const PlanRequest& q : requests({1, 2, 3, 4, 5, 6, 7, 8, 9})) {
-    ASSERT_EQ(check(q, plans_of(q), random), "") << describe(q);
+    const std::vector<Plan> plans = plans_of(q);
+    for (int i = 0; i < 3; ++i) ASSERT_EQ(check(q, plans, random), "") << describe(q);
   }
 }
 
@@ -272,25 +269,29 @@ TEST(Plans, PayloadIsTheFormulas) {
   }
 }
 
-// Every element of a reduction becomes final exactly once, wherever it is computed: there a mean divides.
+// Every element of a reduction becomes final exactly once wherever it is computed: there a mean divides.
 TEST(Plans, EveryElementIsFinalOnce) {
-  std::mt19937 random(3);
   for (const PlanRequest& q : requests({2, 3, 4, 5, 8, 9})) {
     if (q.op != Collective::all_reduce && q.op != Collective::reduce_scatter) continue;
-    Simulation simulation(q, plans_of(q), whole_inputs(q));
-    ASSERT_EQ(simulation.run(random), "");
-    std::vector<int> finals(static_cast<std::size_t>(q.count), 0);
+    std::vector<int> everywhere(static_cast<std::size_t>(q.count), 0);
+    const std::vector<Plan> plans = plans_of(q);
     for (int r = 0; r < q.world; ++r) {
-      const Rank& rank = simulation.ranks()[static_cast<std::size_t>(r)];
+      // Places in output and scratch are elements of the vector, but for a block scattered.
       const std::int64_t first = q.op == Collective::all_reduce ? 0 : block_of(q.count, q.world, r).first;
-      for (std::size_t i = 0; i < rank.finals.size(); ++i) {
-        ASSERT_LE(rank.finals[i], 1) << describe(q);
-        finals[static_cast<std::size_t>(first) + i] += rank.finals[i];
+      std::vector<int> here(everywhere.size(), 0);
+      bool reduces = false;
+      for (const Step& s : plans[static_cast<std::size_t>(r)].steps) {
+        reduces = reduces || s.kind == Step::Kind::reduce;
+        for (std::int64_t i = 0; s.last && i < s.count; ++i) ++here[static_cast<std::size_t>(first + s.to_at + i)];
+      }
+      for (std::size_t i = 0; i < here.size(); ++i) {
+        // By doubling, each rank that computes anything computes all.
+        if (q.algorithm == Algorithm::doubling) ASSERT_EQ(here[i], reduces ? 1 : 0) << describe(q);
+        everywhere[i] += here[i];
       }
     }
-    // By doubling every rank computes every element, some of them in scratch.
     if (q.algorithm == Algorithm::doubling) continue;
-    for (const int f : finals) ASSERT_EQ(f, 1) << describe(q);
+    for (const int n : everywhere) ASSERT_EQ(n, 1) << describe(q);
   }
 }
 
@@ -374,7 +375,27 @@ TEST(Plans, DamageIsFound) {
   EXPECT_EQ(found, damaged) << missed;
 }
 
+// An arrival that does not wait for what its memory still shows: by doubling, where two places alternate.
+TEST(Plans, WritingTooEarlyIsFound) {
+  std::mt19937 random(8);
+  const PlanRequest q{Collective::all_reduce, Algorithm::doubling, 0, 8, 0, 30, 10, true};
+  std::vector<Plan> plans = plans_of(q);
+  int waits = 0;
+  for (Step& step : plans[3].steps) {
+    if (step.kind == Step::Kind::send || step.after == 0) continue;
+    ++waits;
+    step.after = 0;
+  }
+  ASSERT_GT(waits, 0);
+  std::string error;
+  for (int i = 0; i < 2000 && error.empty(); ++i) error = check(q, plans, random);
+  EXPECT_EQ(error, "memory is written that a message still shows");
+}
+
 TEST(Plans, BadRequestsAreNamed) {
+  EXPECT_THROW(make_plan({Collective::reduce_scatter, Algorithm::direct, 0, 2, 0, 4, 1, true}), ValueError);
+  EXPECT_THROW(make_plan({Collective::all_gather, Algorithm::ring, 0, 2, 0, 4, 1, true}), ValueError);
+  EXPECT_THROW(make_plan({Collective::point_to_point, Algorithm::direct, 0, 2, 0, 4, 1, false}), ValueError);
   EXPECT_THROW(make_plan({Collective::all_reduce, Algorithm::direct, 0, 2, 0, 1, 1, true}), ValueError);
   EXPECT_THROW(make_plan({Collective::all_reduce, Algorithm::ring, 2, 2, 0, 1, 1, true}), ValueError);
   EXPECT_THROW(make_plan({Collective::all_reduce, Algorithm::ring, 0, 2, 0, -1, 1, true}), ValueError);

@@ -132,6 +132,33 @@ TEST(Reduce, BoolsAreAndAndOr) {
   }
 }
 
+TEST(Reduce, DivideRoundsOnce) {
+  std::mt19937 random(9);
+  const auto check = [&]<class T>(T) {
+    for (const double by : {2.0, 3.0, 7.0}) {
+      const std::vector<T> values = some<T>(37, random);
+      std::vector<std::byte> memory(values.size() * sizeof(T) + 1);
+      std::ranges::copy(std::as_bytes(std::span(values)), memory.data() + 1);
+      divide(dtype_of<T>, memory.data() + 1, 37, by);
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        T got;
+        std::memcpy(&got, memory.data() + 1 + i * sizeof(T), sizeof got);
+        T want;
+        if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
+          want = T(static_cast<float>(values[i]) / static_cast<float>(by));
+        } else {
+          want = values[i] / static_cast<T>(by);
+        }
+        ASSERT_TRUE(same(got, want)) << name_of(dtype_of<T>) << " " << i << " by " << by;
+      }
+    }
+  };
+  check(float{});
+  check(double{});
+  check(Half{});
+  check(BFloat16{});
+}
+
 TEST(Reduce, WhatHasNoMeaningIsRefused) {
   EXPECT_THROW(check_reduction(DType::i32, Reduction::mean), ValueError);
   EXPECT_THROW(check_reduction(DType::u8, Reduction::mean), ValueError);

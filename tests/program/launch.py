@@ -254,6 +254,15 @@ def scanner():
     check(process.returncode == 0 and out.count("has met") == 3, f"scanned: {process.returncode} {out}")
 
 
-{"at_once": at_once, "failing_rank": failing_rank, "meets": meets, "scanner": scanner, "signals": signals,
+def group():
+    """examples/ranks: a program that knows nothing of who started it."""
+    ranks = sys.argv[4]
+    result = run("-n", "3", ranks)
+    lines = sorted(result.stdout.splitlines())
+    check(result.returncode == 0 and lines == [f"rank {r} of 3 over shm: the mean of all ranks is 1" for r in range(3)],
+          f"examples/ranks: {result.returncode} {lines} {result.stderr}")
+
+
+{"at_once": at_once, "failing_rank": failing_rank, "group": group, "meets": meets, "scanner": scanner, "signals": signals,
  "usage": usage}[sys.argv[3]]()
 sys.exit(1 if failures else 0)

@@ -35,74 +35,66 @@ std::int32_t Builder::LastTouch::latest(std::int64_t first, std::int64_t count) 
   return by;
 }
 
-template <class F>
-void Builder::segments(std::int64_t count, F f) const {
-  for (std::int64_t at = 0; at < count; at += request_.segment) f(at, std::min(request_.segment, count - at));
+void Builder::add(const Step& whole, std::int64_t count) {
+  for (std::int64_t at = 0; at < count; at += request_.segment) {
+    Step step = whole;
+    step.own_at += at;
+    step.to_at += at;
+    step.count = std::min(request_.segment, count - at);
+    if (step.kind == Step::Kind::send) {
+      const auto space = static_cast<std::size_t>(real(step.own));
+      step.after = written_[space].latest(step.own_at, step.count);
+      sent_[space].note(step.own_at, step.count, ++sends_);
+    } else {
+      const auto space = static_cast<std::size_t>(real(step.to));
+      step.after = sent_[space].latest(step.to_at, step.count);
+      written_[space].note(step.to_at, step.count, ++arrivals_);
+      if (step.to == Space::scratch) plan_.scratch = std::max(plan_.scratch, step.to_at + step.count);
+    }
+    plan_.steps.push_back(step);
+  }
 }
 
 void Builder::send(int peer, Place own, std::int64_t count) {
-  const auto space = static_cast<std::size_t>(real(own.space));
-  segments(count, [&](std::int64_t at, std::int64_t n) {
-    Step step;
-    step.kind = Step::Kind::send;
-    step.peer = peer;
-    step.own = own.space;
-    step.own_at = own.at + at;
-    step.count = n;
-    step.after = written_[space].latest(step.own_at, n);
-    sent_[space].note(step.own_at, n, ++sends_);
-    plan_.steps.push_back(step);
-  });
-}
-
-void Builder::arrive(Step step) {
-  const auto space = static_cast<std::size_t>(real(step.to));
-  step.after = sent_[space].latest(step.to_at, step.count);
-  written_[space].note(step.to_at, step.count, ++arrivals_);
-  plan_.steps.push_back(step);
-  if (step.to == Space::scratch) plan_.scratch = std::max(plan_.scratch, step.to_at + step.count);
+  Step step;
+  step.kind = Step::Kind::send;
+  step.peer = peer;
+  step.own = own.space;
+  step.own_at = own.at;
+  add(step, count);
 }
 
 void Builder::receive(int peer, Place to, std::int64_t count) {
-  segments(count, [&](std::int64_t at, std::int64_t n) {
-    Step step;
-    step.kind = Step::Kind::receive;
-    step.peer = peer;
-    step.to = to.space;
-    step.to_at = to.at + at;
-    step.count = n;
-    arrive(step);
-  });
+  Step step;
+  step.kind = Step::Kind::receive;
+  step.peer = peer;
+  step.to = to.space;
+  step.to_at = to.at;
+  add(step, count);
 }
 
 void Builder::reduce(int peer, Place own, Place to, std::int64_t count, bool theirs_first, bool last) {
-  segments(count, [&](std::int64_t at, std::int64_t n) {
-    Step step;
-    step.kind = Step::Kind::reduce;
-    step.peer = peer;
-    step.own = own.space;
-    step.own_at = own.at + at;
-    step.to = to.space;
-    step.to_at = to.at + at;
-    step.count = n;
-    step.theirs_first = theirs_first;
-    step.last = last;
-    arrive(step);
-  });
+  Step step;
+  step.kind = Step::Kind::reduce;
+  step.peer = peer;
+  step.own = own.space;
+  step.own_at = own.at;
+  step.to = to.space;
+  step.to_at = to.at;
+  step.theirs_first = theirs_first;
+  step.last = last;
+  add(step, count);
 }
 
 void Builder::copy(Place own, Place to, std::int64_t count) {
   if (real(own.space) == real(to.space) && own.at == to.at) return;
-  segments(count, [&](std::int64_t at, std::int64_t n) {
-    Step step;
-    step.kind = Step::Kind::copy;
-    step.own = own.space;
-    step.own_at = own.at + at;
-    step.to = to.space;
-    step.to_at = to.at + at;
-    step.count = n;
-    arrive(step);
-  });
+  Step step;
+  step.kind = Step::Kind::copy;
+  step.own = own.space;
+  step.own_at = own.at;
+  step.to = to.space;
+  step.to_at = to.at;
+  add(step, count);
 }
 
 void Builder::signal(int peer) {

@@ -44,9 +44,8 @@ class Builder {
   };
 
   Space real(Space space) const noexcept { return request_.in_place && space == Space::input ? Space::output : space; }
-  template <class F>
-  void segments(std::int64_t count, F f) const;
-  void arrive(Step step);
+  // `count` elements by steps like `whole`, a segment each.
+  void add(const Step& whole, std::int64_t count);
 
   PlanRequest request_;
   Plan plan_;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <random>
 #include <set>
 #include <thread>
 
@@ -12,6 +11,7 @@
 #include "lamina/core/io/bytes.hpp"
 #include "lamina/core/io/file.hpp"
 #include "lamina/dist/comm/rendezvous/hello.hpp"
+#include "lamina/dist/comm/transport/socket.hpp"
 
 namespace lamina::comm {
 
@@ -30,11 +30,6 @@ constexpr auto kVerdictOnItsWay = 500ms;  // rank 0 ends the meeting at our dead
 // ---- files ----
 
 std::uint64_t hash_of(std::string_view text) { return hash_bytes(std::as_bytes(std::span(text.data(), text.size()))); }
-
-std::string random_name() {
-  std::random_device random;
-  return fmt::format("{:08x}{:08x}", random(), random());
-}
 
 void publish(const fs::path& path, std::string content) {
   put_number(content, hash_of(content));
@@ -112,7 +107,7 @@ struct Session {
 };
 std::optional<Session> session_in(const fs::path& job) {
   const auto found = introduced(published(job / "session"));
-  // The token names a folder: nothing but what random_name() makes.
+  // The token names a folder: nothing but what to_string(random_id()) makes.
   if (!found || found->blob.empty() || found->blob.find_first_not_of("0123456789abcdef") != std::string::npos) {
     return std::nullopt;
   }
@@ -132,7 +127,7 @@ class FileMeeting : public CheckedRendezvous {
       : meeting_(meeting),
         directory_(directory),
         job_(directory / fmt::format("lamina-{:016x}", hash_of(meeting.job))),
-        nonce_(random_name()) {}
+        nonce_(to_string(random_id())) {}
   ~FileMeeting() override { leave(); }
 
   std::string address() const final { return {}; }
@@ -250,7 +245,7 @@ std::vector<std::string> FileHost::meet_here(const std::string& blob) {
   deadline_of_ = 0;
   guests_.clear();
   if (meetings_ == 1) {
-    token_ = random_name();
+    token_ = to_string(random_id());
     make_folder(folder());
     publish(job_ / "session", introduce(me_, token_));
   }

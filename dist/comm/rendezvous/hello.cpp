@@ -7,6 +7,7 @@
 
 #include "lamina/core/error.hpp"
 #include "lamina/core/io/bytes.hpp"
+#include "lamina/dist/comm/transport/address.hpp"
 
 namespace lamina::comm {
 
@@ -62,14 +63,12 @@ std::vector<std::string> decode_blobs(std::string_view bytes, int size) {
 std::string Hello::name() const { return fmt::format("rank {} ({})", rank, who); }
 
 Hello hello_of(const Meeting& meeting, std::chrono::steady_clock::time_point deadline) {
-  char host[256] = "an unnamed host";
-  if (::gethostname(host, sizeof host) == 0) host[sizeof host - 1] = '\0';
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
   return {.rank = meeting.rank,
           .size = meeting.size,
           .left = std::max(left, std::chrono::milliseconds(0)),
           .job = meeting.job,
-          .who = fmt::format("pid {} on {}", ::getpid(), host)};
+          .who = fmt::format("pid {} on {}", ::getpid(), this_host().name)};
 }
 
 std::string encode(const Hello& hello) {

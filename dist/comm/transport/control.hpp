@@ -73,4 +73,22 @@ class Control {
   std::atomic<bool> waited_{false};  // since it was last settled
 };
 
+/// A transport that leaves to its control what is not data.
+class ControlledTransport : public Transport {
+ public:
+  void wake() final { control_.wake(); }
+  std::optional<Abort> check(const RankState& mine) final { return control_.check(mine); }
+  void abort(const Abort& why) final { control_.abort(why); }
+  void ask() final { control_.ask(); }
+  std::span<const RankState> answers() const noexcept final { return control_.answers(); }
+
+ protected:
+  /// As Control's.
+  ControlledTransport(std::string where, int rank, std::vector<Descriptor> sockets, std::vector<std::string> names)
+      : Transport(rank, static_cast<int>(sockets.size())),
+        control_(std::move(where), rank, std::move(sockets), std::move(names)) {}
+
+  Control control_;
+};
+
 }  // namespace lamina::comm

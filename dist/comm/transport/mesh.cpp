@@ -180,11 +180,11 @@ class MeshMaker {
   }
 
   void accept_all() {
-    for (;;) {
-      const int fd = ::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-      if (fd < 0) return;  // none left, or one that was gone again
+    for (std::error_code error;;) {
+      Descriptor socket = accept_from(listener_, error);
+      if (!socket) return;
       Attempt& attempt = theirs_.emplace_back();
-      attempt.socket = Descriptor(fd);
+      attempt.socket = std::move(socket);
       attempt.stage = Attempt::Stage::receiving;
     }
   }

@@ -129,18 +129,7 @@ const MessageHeader* RingReader::front() { return in_message_ || look() ? &heade
 
 RingReader::Pulled RingReader::pull(Incoming& to) {
   if (!look()) return Pulled::nothing;
-  std::span<const std::byte> payload(bytes_ + ((at_ + kLine) & (size_ - 1)), fragment_);
-  while (!payload.empty()) {
-    const std::span<std::byte> target = to.writable();
-    if (target.empty()) {
-      to.take(payload);
-      break;
-    }
-    const std::size_t n = std::min(target.size(), payload.size());
-    std::memcpy(target.data(), payload.data(), n);
-    to.wrote(n);
-    payload = payload.subspan(n);
-  }
+  to.take({bytes_ + ((at_ + kLine) & (size_ - 1)), fragment_});
   left_ -= static_cast<std::int64_t>(fragment_);
   in_message_ = left_ > 0;
   at_ += kLine + whole_lines(fragment_);

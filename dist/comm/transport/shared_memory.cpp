@@ -113,10 +113,7 @@ Descriptor take_over(const Descriptor& socket, int size, std::size_t ring_bytes,
     if (n == 1) break;
     if (n == 0) fail<PeerLost>("shm", "rank 0 went away before it handed over the shared memory");
     if (errno != EAGAIN && errno != EINTR) fail<PeerLost>("shm", "rank 0 is lost: {}", text_of_errno(errno));
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    if (left <= 0) fail<IoError>("shm", "rank 0 does not hand over the shared memory");
-    pollfd wait = {socket.get(), POLLIN, 0};
-    ::poll(&wait, 1, static_cast<int>(std::min<std::int64_t>(left, 60'000)));
+    if (!wait_until(socket, POLLIN, deadline)) fail<Timeout>("shm", "rank 0 does not hand over the shared memory");
   }
   const cmsghdr* head = CMSG_FIRSTHDR(&message);
   if (byte != 'M' || head == nullptr || head->cmsg_type != SCM_RIGHTS || head->cmsg_len != CMSG_LEN(sizeof(int))) {
@@ -136,14 +133,13 @@ Descriptor take_over(const Descriptor& socket, int size, std::size_t ring_bytes,
 
 // ---- the transport ----
 
-class SharedMemoryTransport final : public Transport {
+class SharedMemoryTransport final : public ControlledTransport {
  public:
   SharedMemoryTransport(int rank, int size, std::shared_ptr<const Mapping> mapping, std::size_t ring_bytes,
                         std::vector<Descriptor> sockets, std::vector<std::string> names)
-      : Transport(rank, size),
+      : ControlledTransport("shm", rank, std::move(sockets), std::move(names)),
         mapping_(std::move(mapping)),
         sleeps_(mapping_->sleeps(rank)),
-        control_("shm", rank, std::move(sockets), std::move(names)),
         taken_(size) {
     for (int peer = 0; peer < size; ++peer) {
       writers_.emplace_back(mapping_->state(rank, peer), mapping_->ring(rank, peer), ring_bytes, peer);
@@ -193,18 +189,11 @@ class SharedMemoryTransport final : public Transport {
   void sleep(Clock::time_point until) override {
     if (!stirred_.load(std::memory_order_relaxed)) control_.wait(until);
   }
-  void wake() override { control_.wake(); }
-
-  std::optional<Abort> check(const RankState& mine) override { return control_.check(mine); }
-  void abort(const Abort& why) override { control_.abort(why); }
-  void ask() override { control_.ask(); }
-  std::span<const RankState> answers() const noexcept override { return control_.answers(); }
 
  private:
   std::shared_ptr<const Mapping> mapping_;
   std::atomic<std::uint32_t>& sleeps_;
   std::atomic<bool> stirred_{false};
-  Control control_;
   std::vector<RingWriter> writers_;
   std::vector<RingReader> readers_;
   std::vector<std::uint64_t> taken_;  // a message that has been posted has been copied

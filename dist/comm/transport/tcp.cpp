@@ -75,12 +75,11 @@ struct Peer {
   bool in_message = false;
 };
 
-class TcpTransport final : public Transport {
+class TcpTransport final : public ControlledTransport {
  public:
   TcpTransport(int rank, std::vector<std::vector<Descriptor>> data, std::vector<Descriptor> control,
                std::vector<std::string> names)
-      : Transport(rank, static_cast<int>(data.size())),
-        control_("tcp", rank, std::move(control), std::move(names)),
+      : ControlledTransport("tcp", rank, std::move(control), std::move(names)),
         peers_(data.size()),
         shown_(kShown),
         ready_(::epoll_create1(EPOLL_CLOEXEC)) {
@@ -150,7 +149,7 @@ class TcpTransport final : public Transport {
       const std::span<const std::byte> ahead = peer.in[c].ahead(most);
       peer.at += static_cast<std::int64_t>(ahead.size());
       if (!ahead.empty()) {
-        deliver(ahead, to);
+        to.take(ahead);
         continue;
       }
       std::span<std::byte> target = to.writable();
@@ -179,12 +178,6 @@ class TcpTransport final : public Transport {
   }
   void disarm() override { control_.settle(); }
   void sleep(Clock::time_point until) override { control_.wait(until, ready_.get()); }
-  void wake() override { control_.wake(); }
-
-  std::optional<Abort> check(const RankState& mine) override { return control_.check(mine); }
-  void abort(const Abort& why) override { control_.abort(why); }
-  void ask() override { control_.ask(); }
-  std::span<const RankState> answers() const noexcept override { return control_.answers(); }
 
  private:
   // Which connection carries the byte at `at` of a message, and how many from there on lie on it together.
@@ -192,17 +185,6 @@ class TcpTransport final : public Transport {
     const std::size_t connections = peer.sockets.size();
     if (connections == 1) return {0, bytes - at};
     return {static_cast<std::size_t>(at / kStripe) % connections, std::min(bytes - at, kStripe - at % kStripe)};
-  }
-
-  static void deliver(std::span<const std::byte> bytes, Incoming& to) {
-    while (!bytes.empty()) {
-      const std::span<std::byte> target = to.writable();
-      if (target.empty()) return to.take(bytes);
-      const std::size_t n = std::min(target.size(), bytes.size());
-      std::memcpy(target.data(), bytes.data(), n);
-      to.wrote(n);
-      bytes = bytes.subspan(n);
-    }
   }
 
   void end(int rank, const Transfer& broken) {
@@ -262,7 +244,6 @@ class TcpTransport final : public Transport {
     return count;
   }
 
-  Control control_;
   std::vector<Peer> peers_;
   std::vector<std::byte> shown_;
   Descriptor ready_;  // epoll: the data sockets

@@ -45,7 +45,8 @@ class Outgoing {
   bool started_ = false;
 };
 
-/// Where the bytes of a message go. A transport either writes them to where they belong or shows them.
+/// Where the bytes of a message go. A transport that has them shows them; one that is about to read them from somewhere
+/// may have them written to where they belong.
 class Incoming {
  public:
   virtual ~Incoming() = default;
@@ -54,7 +55,7 @@ class Incoming {
   /// Memory where the next bytes of the message can be written, then wrote(n); empty if they must go through take().
   virtual std::span<std::byte> writable() noexcept = 0;
   virtual void wrote(std::size_t bytes) = 0;
-  /// The next bytes, wherever they lie; read only until it returns. Any number of them.
+  /// The next bytes, wherever they lie; read only until it returns. Any number of them, also where there is writable().
   virtual void take(std::span<const std::byte> bytes) = 0;
 };
 
