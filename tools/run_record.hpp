@@ -27,8 +27,7 @@ std::string compiler_name();
 ///   build             object   version, git (commit, "+" when changed), compiler, isa ("avx2", ...)
 ///   model data strategy  text  as given, options included
 ///   options           object   every other flag that was in force, by its name: no `epochs` beside `steps`, no
-///   `momentum`
-///                              without sgd; threads as they were
+///                              `momentum` without sgd; threads as they were
 ///   seed workers      integer
 ///   devices           [text]   one a worker
 ///   steps examples    integer  optimiser steps done; training examples seen, repeats counted
@@ -38,10 +37,9 @@ std::string compiler_name();
 ///                              test_loss (means per example or token, nats), test_accuracy (0 to 1), parameters
 ///                              (integer), then what the task adds
 ///   history           [object] step, examples, wall_s, train_loss, test_loss, test_accuracy, lr; in order of steps,
-///   one
-///                              every (steps / 400)th step, at least 1, and one at every evaluation. train_loss is the
-///                              mean over the steps since the point before, each step's loss taken before its update,
-///                              with label smoothing and dropout; lr is the rate of the point's step
+///                              one every (steps / 400)th step, at least 1, and one at every evaluation. train_loss
+///                              is the mean over the steps since the point before, each step's loss taken before its
+///                              update, with label smoothing and dropout; lr is the rate of the point's step
 ///   flops_total       FLOP     exact, by the op records' costs, over all workers
 ///   flops_sequential  FLOP     along the longest chain of dependent work, with the examples of a batch and the parts a
 ///                              strategy trains apart in parallel (McCandlish et al. 2018). Backprop: of every step,
