@@ -1,6 +1,6 @@
 // Group: the ranks that talk to each other, and the collectives between them.
 //
-//   Group group = Group::from_environment();           // lamina launch, torchrun, mpirun, srun; or alone
+//   Group group = connect();                           // world.hpp: lamina launch, torchrun, mpirun, srun; or alone
 //   Work work = group.all_reduce(buffer_of(gradients), Reduction::mean);
 //   ...                                                // compute meanwhile
 //   work.wait();
@@ -12,7 +12,6 @@
 // and more than 2^31 too. Thread-safety: all members, but the order of calls is what counts.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -29,11 +28,11 @@ struct GroupOptions {
   std::chrono::milliseconds timeout{std::chrono::minutes(5)};
   /// Most bytes of a message: smaller ones overlap better, larger ones cost less.
   std::int64_t segment_bytes = std::int64_t{128} << 10;
-  /// What `automatic` is decided by; the transport's nominal figures if zero. Set it, and results have the same bits
-  /// from run to run whatever the machine does; measure_link() measures it.
+  /// What `automatic` is decided by; the transport's nominal figures if zero, so that results have the same bits from
+  /// run to run whatever the machine does.
   Transport::Link link{0, 0};
   std::chrono::microseconds spin{-1};  ///< as PlanRunner::Options
-  int ranks_on_host = 0;
+  int ranks_on_host = 0;               ///< as there
 };
 
 class Group {

@@ -84,8 +84,7 @@ class Transport {
   int size() const noexcept { return size_; }
   /// "threads", "shm", "tcp", "mpi"; the link model's adds its numbers.
   virtual std::string name() const = 0;
-  /// Latency in seconds and bandwidth in bytes/s of a pair of ranks, nominal: what `automatic` is decided by unless the
-  /// group measures.
+  /// Latency in seconds and bandwidth in bytes/s of a pair of ranks, nominal: what `automatic` is decided by.
   struct Link {
     double latency_s = 1e-6;
     double bytes_per_s = 1e10;
